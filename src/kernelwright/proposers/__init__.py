@@ -1,1 +1,1 @@
-
+"""Proposers drive the Lab: each is one file and one function."""

@@ -1,0 +1,87 @@
+"""The space of schedules of one graph: what the search may choose, what a choice becomes, what it should cost.
+
+What it does: joins `ir.plan` (knobs, plan), `codegen.cpp` (print) and `proposers.cost` behind one small protocol, so that the search
+knows nothing of graphs. What it does not do: evaluate. Called by `proposers.search` and `optimize`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from kernelwright.codegen.cpp import print_program
+from kernelwright.errors import ScheduleError, UnsupportedError
+from kernelwright.ir.graph import Graph
+from kernelwright.ir.plan import knobs, plan
+from kernelwright.ir.schedule import Knob, Schedule
+from kernelwright.ir.tile import Program
+from kernelwright.proposers.cost import estimate
+from kernelwright.records import Candidate, Machine
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A legal schedule with its modelled seconds, not yet printed."""
+
+    schedule: Schedule
+    modelled_seconds: float
+    build: Callable[[str, tuple[str, ...]], Candidate]  # (note, parents) -> Candidate
+
+
+class Space(Protocol):
+    """What the search chooses from."""
+
+    def knobs(self, decided: Schedule) -> tuple[Knob, ...]:
+        """The open decisions, given those already taken."""
+        ...
+
+    def draft(self, schedule: Schedule) -> Draft | None:
+        """The schedule's draft, or None where the graph does not admit it."""
+        ...
+
+
+class GraphSpace:
+    """The schedules of a captured graph on the CPU target."""
+
+    def __init__(self, graph: Graph, machine: Machine) -> None:
+        self._graph = graph
+        self._machine = machine
+
+    def knobs(self, decided: Schedule) -> tuple[Knob, ...]:
+        return knobs(self._graph, self._machine, decided)
+
+    def draft(self, schedule: Schedule) -> Draft | None:
+        program = self.program(schedule)
+        if program is None:
+            return None
+        cost = estimate(program, self._machine)
+        return Draft(schedule, cost.seconds, lambda note, parents: _print(program, note, parents))
+
+    def program(self, schedule: Schedule) -> Program | None:
+        """The tile program of `schedule`, or None where it is illegal."""
+        try:
+            return plan(self._graph, schedule, self._machine)
+        except ScheduleError:
+            return None
+
+
+def _print(program: Program, note: str, parents: tuple[str, ...]) -> Candidate:
+    """Print `program`. Raises ScheduleError or UnsupportedError where the printer has no form for it."""
+    printed = print_program(program)
+    return Candidate(
+        target="cpu",
+        source=printed.source,
+        manifest=printed.manifest,
+        schedule=program.schedule.text(),
+        parents=parents,
+        note=note,
+    )
+
+
+def try_build(draft: Draft, note: str, parents: tuple[str, ...]) -> Candidate | None:
+    """The draft's candidate, or None where the printer refuses it."""
+    try:
+        return draft.build(note, parents)
+    except (ScheduleError, UnsupportedError):
+        return None
