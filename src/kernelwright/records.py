@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 
 class Precision(Enum):
@@ -86,20 +86,30 @@ class Origin(Enum):
     FOREIGN = "foreign"
 
 
+class _Step:
+    """Base of the two kinds of step: msgspec decodes no union of dataclasses, so `from_json` tells them apart by their keys."""
+
+
 @dataclass(frozen=True)
-class GeneratedStep:
+class GeneratedStep(_Step):
     """One call into the compiled candidate: `symbol` is an extern "C" function (see docs/adr/0001-native-entry.md)."""
 
     symbol: str
 
 
 @dataclass(frozen=True)
-class LibraryStep:
+class LibraryStep(_Step):
     """One ATen call between generated steps. `arguments` is the JSON form of LibraryCall.args (see codegen.manifest)."""
 
     target: str
     arguments: str
     outputs: tuple[str | None, ...]
+
+
+if TYPE_CHECKING:
+    Step = GeneratedStep | LibraryStep
+else:
+    Step = _Step
 
 
 @dataclass(frozen=True)
@@ -119,7 +129,7 @@ class Manifest:
     slots: tuple[str, ...]
     returns: tuple[str, ...]  # output names in the reference's order; may name an input or a weight
     output_tree: str
-    steps: tuple[GeneratedStep | LibraryStep, ...]
+    steps: tuple[Step, ...]
     workspace_bytes: int
     local_bytes: int
     packed_bytes: int
@@ -284,4 +294,12 @@ def from_json(text: str | bytes, kind: type[_T]) -> _T:
     """The record of type `kind` in `text`. Raises msgspec.ValidationError where it does not fit."""
     import msgspec
 
-    return msgspec.json.decode(text, type=kind)
+    return msgspec.json.decode(text, type=kind, dec_hook=_decode_step)
+
+
+def _decode_step(kind: type[Any], data: Any) -> Any:
+    import msgspec
+
+    if kind is _Step and isinstance(data, dict):
+        return msgspec.convert(data, GeneratedStep if "symbol" in data else LibraryStep)
+    raise TypeError(f"{kind} is not a record")
