@@ -15,7 +15,7 @@ Inside the worker the module `kernelwright.lab.reference_worker` defines
 
     def handlers() -> dict[str, Handler]:                           # handlers.py; called once in each forked worker
         state = ...
-        return {"run": Handler(RunRequest, state.run)}              # run(request: RunRequest, fds) -> RunResult | Answer(result, fds)
+        return {"run": Handler(RunRequest, state.run)}              # run(request, fds) -> RunResult | Answer(result, fds)
 
 A call either returns a `Reply` or raises a `WorkerFailed` (failures.py): `Died`, `TimedOut`, `OutOfMemory`, `Garbled`, and
 `HandlerRaised`, after which alone the worker may be called again.

@@ -16,7 +16,7 @@ class SandboxError(KernelwrightError):
     """The sandbox itself could not be started (no Python in it, no torch, no memory): not the candidate's doing."""
 
 
-class WorkerFailed(KernelwrightError):
+class WorkerFailed(KernelwrightError):  # noqa: N818 - an end, named as one
     """A worker did not answer. `text` is one line; `output` the tail of what it printed; `usage` what it had used."""
 
     def __init__(self, text: str, output: str = "", usage: Usage | None = None) -> None:

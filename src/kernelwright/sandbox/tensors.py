@@ -2,8 +2,8 @@
 
 What it does: creates, maps, seals and copies arrays in anonymous memory files, so that megabytes cross a process border
 without a copy and without a pickle. bf16 travels as 16-bit integers with its dtype named beside it. What it does not do:
-send descriptors (worker.call) or trust the other side: `open` seals the size first, because a mapped file that is cut short kills
-its reader with SIGBUS. Used by lab on both sides.
+send descriptors (worker.call) or trust the other side: `open` seals the size first, because a mapped file that is cut short
+kills its reader with SIGBUS. Used by lab on both sides.
 """
 
 from __future__ import annotations

@@ -27,15 +27,15 @@ MAX_FDS = 250  # the kernel's SCM_MAX_FD is 253
 CHUNK = 1 << 18
 
 
-class ChannelClosed(Exception):
+class ChannelClosedError(Exception):
     """The other side closed its end."""
 
 
-class ChannelGarbled(Exception):
+class ChannelGarbledError(Exception):
     """The other side sent something that is not a frame."""
 
 
-class ChannelTimeout(Exception):
+class ChannelTimeoutError(Exception):
     """The other side did not take the bytes before the deadline."""
 
 
@@ -120,7 +120,7 @@ class Channel:
         return self.sock.fileno()
 
     def send(self, payload: bytes, fds: Sequence[int] = (), deadline: float | None = None) -> None:
-        """Send one frame. Raises ChannelTimeout, ChannelClosed, or ValueError for a frame that the limits forbid."""
+        """Send one frame. Raises ChannelTimeoutError, ChannelClosedError, or ValueError for a frame that the limits forbid."""
         if len(payload) > self.max_frame or len(fds) > MAX_FDS:
             raise ValueError(f"a frame carries at most {self.max_frame} bytes and {MAX_FDS} descriptors")
         view = memoryview(HEADER.pack(MAGIC, len(payload)) + payload)
@@ -132,45 +132,45 @@ class Channel:
                 self._wait(select.POLLOUT, deadline)
                 continue
             except (BrokenPipeError, ConnectionResetError) as error:
-                raise ChannelClosed from error
+                raise ChannelClosedError from error
             view, ancillary = view[sent:], []
 
     def receive(self, deadline: float | None = None) -> Frame:
-        """Wait for one frame. Raises ChannelTimeout, ChannelClosed or ChannelGarbled."""
+        """Wait for one frame. Raises ChannelTimeoutError, ChannelClosedError or ChannelGarbledError."""
         while (frame := self.take()) is None:
             if not self.fill():
                 self._wait(select.POLLIN, deadline)
         return frame
 
     def fill(self) -> bool:
-        """Read what is there now; False if there was nothing. Raises ChannelClosed at the end of the stream."""
+        """Read what is there now; False if there was nothing. Raises ChannelClosedError at the end of the stream."""
         try:
             data, ancillary, flags, _ = self.sock.recvmsg(CHUNK, socket.CMSG_SPACE(MAX_FDS * 4), socket.MSG_CMSG_CLOEXEC)
         except BlockingIOError:
             return False
         except ConnectionResetError as error:
-            raise ChannelClosed from error
+            raise ChannelClosedError from error
         for level, kind, content in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 received = array.array("i")
                 received.frombytes(content[: len(content) - len(content) % received.itemsize])
                 self._fds.extend(received)
         if len(self._fds) > MAX_FDS or flags & socket.MSG_CTRUNC:
-            raise ChannelGarbled("sent too many descriptors")
+            raise ChannelGarbledError("sent too many descriptors")
         if not data:
-            raise ChannelClosed
+            raise ChannelClosedError
         self._buffer += data
         return True
 
     def take(self) -> Frame | None:
-        """The next complete frame that was read, if there is one. Raises ChannelGarbled."""
+        """The next complete frame that was read, if there is one. Raises ChannelGarbledError."""
         if self._buffer[: len(MAGIC)] != MAGIC[: len(self._buffer)]:
-            raise ChannelGarbled("wrote bytes that are not a frame")
+            raise ChannelGarbledError("wrote bytes that are not a frame")
         if len(self._buffer) < HEADER.size:
             return None
         _, length = HEADER.unpack_from(self._buffer)
         if length > self.max_frame:
-            raise ChannelGarbled(f"announced a frame of {length} bytes (at most {self.max_frame})")
+            raise ChannelGarbledError(f"announced a frame of {length} bytes (at most {self.max_frame})")
         end = HEADER.size + length
         if len(self._buffer) < end:
             return None
@@ -189,4 +189,4 @@ class Channel:
         poller.register(self.sock, event)
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not poller.poll(None if left is None else left * 1000):
-            raise ChannelTimeout
+            raise ChannelTimeoutError

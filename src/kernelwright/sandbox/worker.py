@@ -7,23 +7,31 @@ One worker serves one call at a time; it belongs to the thread that uses it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from kernelwright.sandbox.failures import Died, Garbled, HandlerRaised, OutOfMemory, TimedOut, WorkerFailed
 from kernelwright.sandbox.limits import Limits, Usage
-from kernelwright.sandbox.wire import Channel, ChannelClosed, ChannelGarbled, ChannelTimeout, Frame, Request, Response, close_all
-
-if TYPE_CHECKING:
-    from kernelwright.sandbox.zygote import Zygote
+from kernelwright.sandbox.wire import (
+    Channel,
+    ChannelClosedError,
+    ChannelGarbledError,
+    ChannelTimeoutError,
+    Exited,
+    Frame,
+    Request,
+    Response,
+    close_all,
+)
 
 T = TypeVar("T")
 WATCH_SECONDS = 0.05  # how often memory is looked at during a call
@@ -53,9 +61,10 @@ class Reply:
 class Worker:
     """A forked process. Made by `Zygote.worker`; ended by `close`, which leaves nothing of it behind."""
 
-    def __init__(self, zygote: Zygote, number: int, channel: Channel, pidfd: int, output_fd: int, limits: Limits) -> None:
-        self._zygote = zygote
-        self._number = number
+    def __init__(
+        self, wait_exit: Callable[[], Exited | None], channel: Channel, pidfd: int, output_fd: int, limits: Limits
+    ) -> None:
+        self._wait_exit = wait_exit
         self._channel = channel
         self._pidfd = pidfd
         self._output_fd = output_fd
@@ -114,11 +123,11 @@ class Worker:
             if request is not None:
                 self._channel.send(request, fds, deadline)
             frame = self._wait(deadline)
-        except ChannelTimeout:
+        except ChannelTimeoutError:
             raise self._fail(TimedOut(timeout, "wall")) from None
-        except ChannelGarbled as error:
+        except ChannelGarbledError as error:
             raise self._fail(Garbled(str(error))) from None
-        except ChannelClosed:
+        except ChannelClosedError:
             raise self._fail(self._closed()) from None
         try:
             response = msgspec.msgpack.decode(frame.payload, type=Response)
@@ -141,7 +150,7 @@ class Worker:
         while True:
             now = time.monotonic()
             if now >= deadline:
-                raise ChannelTimeout
+                raise ChannelTimeoutError
             events = dict(poller.poll(max(1.0, min(deadline - now, WATCH_SECONDS) * 1000)))
             if self._output_fd in events:
                 self._drain()
@@ -150,7 +159,7 @@ class Worker:
             if self._channel.fileno() in events and self._channel.fill() and (frame := self._channel.take()) is not None:
                 return frame
             if self._pidfd in events and self._channel.fileno() not in events:
-                raise ChannelClosed
+                raise ChannelClosedError
             if time.monotonic() >= next_watch:
                 self._watch_memory()
                 next_watch = time.monotonic() + WATCH_SECONDS
@@ -170,11 +179,9 @@ class Worker:
         """Kill and reap it, complete the failure with how it ended, its output and its usage, and remember it."""
         died_alone = isinstance(failure, Died) and failure.signal is None
         if not died_alone:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        exited = self._zygote.wait_exit(self._number)
+        exited = self._wait_exit()
         self._usage = Usage(0.0, 0) if exited is None else Usage(exited.cpu_seconds, exited.max_rss_bytes)
         if died_alone and exited is not None:
             failure = self._named(exited.status)
