@@ -37,7 +37,8 @@ class Buffer:
 
     For LOCAL, `shape` is the allocated shape (one extent a dimension, tile steps for tiled ones) and `base[d]` the loop axis
     whose tile base is subtracted from index d (None: the index is used as it is). `offset` is in bytes, 64-byte aligned: within
-    the workspace for WORKSPACE, within the thread's local area for LOCAL.
+    the workspace for WORKSPACE, within the thread's local area for LOCAL. Where `alias` is set the tensor is another dense shape of
+    that tensor's memory (same element order, same dtype; the place and offset are the same): it has no storage of its own.
     """
 
     tensor: str
@@ -45,6 +46,7 @@ class Buffer:
     offset: int = 0
     shape: tuple[int, ...] = ()
     base: tuple[str | None, ...] = ()
+    alias: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,169 @@
+"""Grouping: which operations share a nest.
+
+What it does: walks the graph from its results to its sources and decides for each operation (decision `fuse.<tensor>`) whether it
+lives as a stage inside its readers' nest or is stored by a nest of its own.
+What it does not do: inline (see `ir.fuse`) or choose sizes. Called by `ir.plan`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelwright.errors import ScheduleError
+from kernelwright.ir.expr import Axis, loads_in
+from kernelwright.ir.family import Family, unify
+from kernelwright.ir.fuse import readers, sides
+from kernelwright.ir.graph import Contract, Graph, Library, Op, Role, Structured, all_axes, expressions_of
+from kernelwright.ir.knobs import Choices
+from kernelwright.records import Machine
+
+SMALL = 1 << 15  # points of a family that needs no parallelism
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The graph as families and library calls, in execution order. `stored` results outlive their nest."""
+
+    steps: tuple[Family | Library, ...]
+    stored: frozenset[str]
+
+
+def group(graph: Graph, choices: Choices, machine: Machine, inlinable: frozenset[str]) -> Cut:
+    """Cut `graph` into families. Raises ScheduleError where a decision asks for a stage that is not legal."""
+    uses = readers(graph)
+    home: dict[str, int] = {}
+    members: dict[int, tuple[Structured, ...]] = {}
+    stored: set[str] = set(graph.outputs) | {n for n, t in graph.tensors.items() if t.role is Role.OUTPUT}
+    for position in range(len(graph.ops) - 1, -1, -1):
+        op = graph.ops[position]
+        if isinstance(op, Library):
+            continue
+        kept = op.output in stored
+        target = _home(uses.get(op.output, []), home)
+        joined: tuple[Structured, ...] | None = None
+        if target is not None:
+            joined = _joined(graph, (op, *members[target]), choices, machine, stored, op.output in inlinable)
+        elif choices.decided(f"fuse.{op.output}") == "stage":
+            raise ScheduleError(f"fuse.{op.output} = stage: its readers do not share one nest")
+        elif op.output in inlinable:
+            choices.word(f"fuse.{op.output}", ("inline", "store"), "store")
+        if joined is None:
+            stored.add(op.output)
+            home[op.output] = position
+            members[position] = (op,)
+        else:
+            assert target is not None
+            home[op.output] = target
+            members[target] = joined
+            if not kept and any(isinstance(u, Library) for u in uses.get(op.output, [])):
+                stored.add(op.output)
+    steps = _in_order(graph, members, stored)
+    return Cut(steps, frozenset(stored))
+
+
+def _in_order(graph: Graph, members: dict[int, tuple[Structured, ...]], stored: set[str]) -> tuple[Family | Library, ...]:
+    steps: list[Family | Library] = []
+    for position, op in enumerate(graph.ops):
+        if isinstance(op, Library):
+            steps.append(op)
+        elif position in members:
+            steps.append(unify(members[position], lambda o: o.output in stored))
+    return tuple(steps)
+
+
+def _home(uses: list[Op], home: dict[str, int]) -> int | None:
+    """The one nest in which all readers live, if there is one."""
+    if not uses or any(isinstance(u, Library) for u in uses):
+        return None
+    homes = {home[u.output] for u in uses if not isinstance(u, Library)}
+    return homes.pop() if len(homes) == 1 else None
+
+
+def _joined(
+    graph: Graph, ops: tuple[Structured, ...], choices: Choices, machine: Machine, stored: set[str], inlinable: bool
+) -> tuple[Structured, ...] | None:
+    """`ops` where the first of them becomes a stage of the others' nest, None where it gets a nest of its own."""
+    name = f"fuse.{ops[0].output}"
+    family = unify(ops, lambda o: o.output in stored)
+    options = ("inline", "stage", "store") if inlinable else ("stage", "store")
+    why = refusal(graph, family, machine, stored)
+    if why is not None:
+        if choices.decided(name) == "stage":
+            raise ScheduleError(f"{name} = stage: {why}")
+        if inlinable:
+            choices.word(name, ("inline", "store"), "store")
+        return None
+    default = "stage" if profitable(graph, family, machine, stored) else "store"
+    return ops if choices.word(name, options, default) == "stage" else None
+
+
+def refusal(graph: Graph, family: Family, machine: Machine, stored: set[str]) -> str | None:
+    """Why these operations cannot share a nest (too large a tile, no common loop), or None."""
+    points = max(_points(op) for op in family.ops)
+    if not family.loops and points > SMALL:
+        return "producer and reader share no axis over which a nest could loop"
+    area = tile_bytes(graph, family, stored)
+    if area > machine.l2_bytes * 2:
+        return f"its smallest tile needs {area} bytes, more than the caches hold"
+    return None
+
+
+def profitable(graph: Graph, family: Family, machine: Machine, stored: set[str]) -> bool:
+    """The default: stay in one nest if enough parallel tiles remain, tiles fit the cache and contractions keep their shape."""
+    points = max(_points(op) for op in family.ops)
+    parallel = 1
+    for a in family.loops:
+        parallel *= a.extent
+    if points > SMALL and parallel < 2 * machine.threads:
+        return False
+    if tile_bytes(graph, family, stored) > machine.l2_bytes // 2:
+        return False
+    return all(_keeps_shape(op, family, machine) for op in family.ops if isinstance(op, Contract)) and (
+        not isinstance(family.ops[0], Contract) or _plainly_read(family)
+    )
+
+
+def _plainly_read(family: Family) -> bool:
+    """Whether every reader of the first operation uses whole axes as indices."""
+    name = family.ops[0].output
+    loads = [load for op in family.ops for e in expressions_of(op) for load in loads_in(e) if load.tensor == name]
+    return all(isinstance(e, Axis) for load in loads for e in load.index)
+
+
+def _keeps_shape(op: Contract, family: Family, machine: Machine) -> bool:
+    """Whether the operand that each tile must read whole stays in the caches."""
+    if len(family.ops) == 1:
+        return True
+    loops = {a.name for a in family.loops}
+    k = 1
+    for a in op.reduce_axes:
+        k *= a.extent
+    for side in sides(op)[:2]:
+        whole = k
+        for a in side:
+            whole *= 1 if a.name in loops else a.extent
+        if any(a.name not in loops for a in side) and whole * 4 > 2 * machine.l2_bytes:
+            return False
+    m, n, _ = sides(op)
+    return any(a.name in loops for a in (*m, *n))
+
+
+def tile_bytes(graph: Graph, family: Family, stored: set[str]) -> int:
+    """Bytes of the tile-local results at the smallest sensible tile (16 rows of a contraction, else single rows)."""
+    rows = 16 if any(isinstance(op, Contract) for op in family.ops) else 1
+    loops = [a.name for a in family.loops]
+    total = 0
+    for op in family.ops[:-1]:
+        if op.output not in stored:
+            size = graph.tensors[op.output].dtype.bytes
+            for a in op.axes:
+                size *= a.extent if a.name not in loops else min(rows, a.extent) if a.name == loops[-1] else 1
+            total += size
+    return total
+
+
+def _points(op: Structured) -> int:
+    n = 1
+    for a in all_axes(op):
+        n *= a.extent
+    return n

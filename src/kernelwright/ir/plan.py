@@ -1,0 +1,228 @@
+"""The plan: Graph + Schedule + Machine -> Program.
+
+What it does: runs the fusion rewrites under the schedule's decisions, cuts the graph into nests, tiles them, merges statements into
+stages, chooses leaves and places, and plans the memory. The empty schedule gives the defaults that the machine's limits suggest.
+What it does not do: print or measure. Called by proposers (search, agent), by tests and by the result's writer.
+
+Decisions (`<t>` is a tensor, `<nest>` a nest's name: `n_` and its root's output; `<s>` a stage, named after its last output):
+
+| decision | values | meaning |
+|---|---|---|
+| `leaf.<t>` | micro, loops, library | how a contraction (named by its own output) is run |
+| `fuse.<t>` | inline, stage, store | a producer's body goes into its readers; or it is a stage of its readers' nest; or it is stored |
+| `split.<t>` | parts >= 1 | a reduction in two levels: so many partial results, then their combination |
+| `tile.<nest>.<axis>` | 1..extent | step of the tile loop over that axis (the extent: no loop) |
+| `parallel.<nest>` | 0..loops | how many leading loops threads share |
+| `chunk.<nest>` | >= 1 | tiles that a thread takes at once |
+| `threads.<nest>` | 0, 1 | all threads, or run serially |
+| `vector.<s>` | an axis, none | the vectorised axis |
+| `unroll.<s>` | 1, 2, 4, 8 | vectors a step (independent accumulators of a reduction) |
+| `store.<s>` | normal, stream | ordinary or non-temporal stores of the stage's stored results |
+| `mr.<t>`, `nr.<t>`, `kc.<t>` | numbers | the micro-kernel's register tile (rows, vectors) and K block |
+| `pack_m.<t>`, `pack_n.<t>` | direct, local, ahead, prepared | how the micro-kernel reads each side |
+
+`ScheduleError` says which decision the graph does not admit. A decision that the plan never asks for is an error too; `tidy` drops
+such decisions (a crossover of two schedules leaves some behind).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from kernelwright.errors import ScheduleError
+from kernelwright.ir.family import Family, merge_axes, rename_tensors
+from kernelwright.ir.fuse import (
+    absorb_epilogues,
+    drop_dead,
+    inline_maps,
+    nodes,
+    simplify_all,
+    squeeze,
+    worth_inlining,
+)
+from kernelwright.ir.graph import Contract, Graph, Library, Map, Op, Role, Structured, Tensor, expressions_of, inputs_of, outputs_of
+from kernelwright.ir.grouping import Cut, group
+from kernelwright.ir.expr import loads_in
+from kernelwright.ir.knobs import Choices
+from kernelwright.ir.leaf import choose_leaves, micro_kernel
+from kernelwright.ir.places import place
+from kernelwright.ir.schedule import Knob, Schedule
+from kernelwright.ir.stages import loop_order, merge_stages, strides, vector_axis
+from kernelwright.ir.tile import Nest, Program, Stage, Step, Store
+from kernelwright.ir.tiling import choose_loops, choose_parallel, steps_of
+from kernelwright.records import Machine
+
+
+def plan(graph: Graph, schedule: Schedule, machine: Machine) -> Program:
+    """The program of `graph` under `schedule`. Raises ScheduleError where a decision is unknown or not admitted."""
+    choices = Choices(schedule)
+    program = _build(graph, schedule, machine, choices)
+    unknown = choices.unknown()
+    if unknown:
+        raise ScheduleError(f"no such decision in this program: {', '.join(unknown)}")
+    return program
+
+
+def knobs(graph: Graph, machine: Machine, decided: Schedule) -> tuple[Knob, ...]:
+    """The open decisions under those already `decided` (which are listed too); stale decisions are ignored."""
+    choices = Choices(decided)
+    _build(graph, decided, machine, choices)
+    return choices.asked()
+
+
+def tidy(graph: Graph, schedule: Schedule, machine: Machine) -> Schedule:
+    """`schedule` without the decisions that its own program never asks for."""
+    choices = Choices(schedule)
+    _build(graph, schedule, machine, choices)
+    unknown = set(choices.unknown())
+    return Schedule(tuple(d for d in schedule.decisions if d.name not in unknown))
+
+
+def _build(graph: Graph, schedule: Schedule, machine: Machine, choices: Choices) -> Program:
+    graph, micro = choose_leaves(graph, choices, machine)
+    fused, names, inlinable = fuse(graph, choices, micro)
+    cut = group(fused, choices, machine, inlinable)
+    tensors = dict(fused.tensors)
+    aliases: dict[str, str] = {}
+    steps: list[Step] = []
+    for step in cut.steps:
+        if isinstance(step, Library):
+            steps.append(step)
+            continue
+        family, views = merge_axes(step, tensors, _private(step, cut))
+        tensors.update(views.tensors)
+        aliases.update(views.bases)
+        steps.append(_nest(family, tensors, names, choices, machine, {n: aliases.get(n, n) for n in tensors}, cut))
+    steps, tensors, aliases = _without_needless_views(steps, tensors, aliases)
+    buffers, workspace, local = place(tuple(steps), tensors, aliases)
+    return Program(graph, schedule, tensors, tuple(steps), buffers, workspace, local)
+
+
+def fuse(graph: Graph, choices: Choices, micro: frozenset[str]) -> tuple[Graph, dict[str, str], frozenset[str]]:
+    """The rewritten graph; micro-kernel contractions by output -> name of their decisions; maps that could be inlined."""
+    names = {name: name for name in micro}
+    open_maps: set[str] = set()
+
+    def renamed(old: str, new: str) -> None:
+        if old in names:
+            names[new] = names.pop(old)
+
+    def views_only(op: Map, uses: list[Op]) -> bool:
+        from kernelwright.ir.fuse import is_view
+
+        return choices.decided(f"fuse.{op.output}") is None and is_view(op.body) and worth_inlining(op, uses)
+
+    def decide(op: Map, uses: list[Op]) -> bool:
+        name = f"fuse.{op.output}"
+        if _occurrences(op, uses) * nodes(op.body) > 200:
+            return False
+        open_maps.add(op.output)
+        if choices.decided(name) in ("stage", "store"):
+            return False
+        if choices.decided(name) is None and not worth_inlining(op, uses):
+            return False
+        return choices.word(name, ("inline", "stage", "store"), "inline") == "inline"
+
+    graph = squeeze(drop_dead(simplify_all(graph)))
+    graph = inline_maps(graph, views_only)
+    graph = absorb_epilogues(graph, renamed)
+    graph = inline_maps(graph, decide)
+    graph = absorb_epilogues(graph, renamed)
+    return graph, names, frozenset(open_maps)
+
+
+def _occurrences(op: Map, uses: list[Op]) -> int:
+    return sum(
+        load.tensor == op.output
+        for u in uses if not isinstance(u, Library)
+        for e in expressions_of(u)
+        for load in loads_in(e)
+    )  # fmt: skip
+
+
+def _private(family: Family, cut: Cut) -> Callable[[str], bool]:
+    own = {op.output for op in family.ops} - cut.stored
+    return lambda name: name in own
+
+
+def _nest(
+    family: Family, tensors: dict[str, Tensor], names: dict[str, str], choices: Choices, machine: Machine,
+    bases: dict[str, str], cut: Cut,
+) -> Nest:  # fmt: skip
+    """One family as a nest."""
+    micro = frozenset(op.output for op in family.ops if isinstance(op, Contract) and bases[op.output] in names)
+    name = "n_" + re.sub(r"\W", "_", bases[family.root.output])
+    vector = None if family.root.output in micro else vector_axis((family.root,), tensors, {})
+    defaults = steps_of(family, micro, vector, tensors, machine)
+    loops = choose_loops(name, family, defaults, choices, machine.vector_bytes // 4)
+    parallel, chunk, threads = choose_parallel(name, family, loops, choices, machine)
+    steps = {loop.axis: loop.step for loop in loops}
+    stages: list[Stage] = []
+    for ops in merge_stages(family, micro):
+        first = ops[0]
+        if isinstance(first, Contract) and first.output in micro:
+            leaf = micro_kernel(first, names[bases[first.output]], tensors, choices, machine)
+            stages.append(Stage(ops, leaf=leaf, store=Store.NORMAL))
+        else:
+            label = bases[ops[-1].output]
+            stages.append(_stage(ops, label, tensors, steps, choices, machine, any(bases[o.output] in cut.stored for o in ops)))
+    return Nest(name, loops, parallel, chunk, tuple(stages), threads)
+
+
+def _stage(
+    ops: tuple[Structured, ...], label: str, tensors: dict[str, Tensor], steps: dict[str, int], choices: Choices,
+    machine: Machine, stored: bool,
+) -> Stage:  # fmt: skip
+    best = vector_axis(ops, tensors, steps)
+    axes = dict.fromkeys(a.name for op in ops for a in (*op.axes, *getattr(op, "reduce_axes", ())) if a.extent > 1)
+    vector: str | None = choices.word(f"vector.{label}", (*axes, "none"), best or "none") if axes else None
+    vector = None if vector == "none" else vector
+    unroll = choices.number(f"unroll.{label}", (1, 2, 4, 8), 1 if vector is None else 4, 1, 16)
+    store = Store.NORMAL
+    if stored and vector is not None and _streams(ops[-1], tensors, vector):
+        large = tensors[ops[-1].output].bytes >= max(machine.l3_bytes, machine.l2_bytes * 8)
+        store = Store(choices.word(f"store.{label}", ("normal", "stream"), "stream" if large else "normal"))
+    return Stage(ops, vector, loop_order(ops, tensors, vector), unroll, store)
+
+
+def _streams(op: Structured, tensors: dict[str, Tensor], vector: str) -> bool:
+    """Whether the stage writes whole vectors to neighbouring addresses."""
+    from kernelwright.ir.expr import Axis
+
+    index = tuple(Axis(a.name) for a in op.axes)
+    return strides(index, tensors[op.output].shape, vector) == 1 and tensors[op.output].bytes >= 1 << 20
+
+
+def _without_needless_views(
+    steps: list[Step], tensors: dict[str, Tensor], aliases: dict[str, str]
+) -> tuple[list[Step], dict[str, Tensor], dict[str, str]]:
+    """Where all nests agree on one view of a tensor, the tensor takes its shape and the view goes."""
+    used: dict[str, None] = {}
+    library: set[str] = set()
+    for step in steps:
+        if isinstance(step, Library):
+            library |= {*inputs_of(step), *outputs_of(step)}
+        else:
+            used.update((n, None) for stage in step.stages for op in stage.ops for n in (*inputs_of(op), *outputs_of(op)))
+    views: dict[str, list[str]] = {}
+    for view, base in aliases.items():
+        if view in used:
+            views.setdefault(base, []).append(view)
+    plain = {v[0]: base for base, v in views.items() if len(v) == 1 and base not in used and base not in library}
+    out = {n: t for n, t in tensors.items() if n in used or n not in aliases}
+    for view, base in plain.items():
+        out[base] = replace(out.pop(view), name=base)
+    kept = {v: b for v, b in aliases.items() if v in out}
+    new_steps: list[Step] = []
+    for step in steps:
+        if isinstance(step, Nest):
+            stages = tuple(replace(s, ops=tuple(rename_tensors(op, plain) for op in s.ops)) for s in step.stages)
+            new_steps.append(replace(step, stages=stages))
+        else:
+            new_steps.append(step)
+    return new_steps, out, kept
+
+
+__all__ = ["Role", "fuse", "knobs", "plan", "tidy"]
