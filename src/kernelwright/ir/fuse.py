@@ -192,11 +192,15 @@ def reads_once(op: Structured, tensor: str) -> bool:
     return len(set(names)) == len(names) and domain <= set(names)
 
 
-def worth_inlining(op: Map, uses: list[Op]) -> bool:
+def worth_inlining(op: Map, uses: list[Op], reduced: frozenset[str] = frozenset()) -> bool:
     """The default choice: views always; arithmetic where it repeats no work, or little of it.
 
-    Arithmetic never goes into an operand of a contraction: the tile would evaluate it many times, or pack it.
+    Arithmetic never goes into an operand of a contraction: the tile would evaluate it many times, or pack it. Nor does a map that
+    uses a result of `reduced` (tensors that reductions make) go into a reader that reduces the axis which they share: the map
+    is where a nest over that axis can end.
     """
+    if any(_ends_rows(op, use, reduced) for use in uses if isinstance(use, Reduce)):
+        return False
     loads = {u.output: sum(load.tensor == op.output for e in expressions_of(u) for load in loads_in(e))
              for u in uses if not isinstance(u, Library)}  # fmt: skip
     total = sum(loads.values())
@@ -216,6 +220,17 @@ def worth_inlining(op: Map, uses: list[Op]) -> bool:
     return price <= CHEAP and (len(uses) == 1 or wide <= 1) and total <= 4
 
 
+def _ends_rows(op: Map, reader: Reduce, reduced: frozenset[str]) -> bool:
+    inner = {a.name for a in reader.reduce_axes}
+    crossed: set[str] = set()
+    for load in loads_in(reader.body):
+        if load.tensor == op.output:
+            crossed |= {a.name for a, e in zip(op.axes, load.index, strict=True) if isinstance(e, Axis) and e.name in inner}
+    return any(
+        isinstance(e, Axis) and e.name in crossed for load in loads_in(op.body) if load.tensor in reduced for e in load.index
+    )
+
+
 def absorb_epilogues(graph: Graph, note: Callable[[str, str], None] = lambda old, new: None) -> Graph:
     """Maps that alone read a Contract, Reduce or Scan at their own index become its `finish`, until none is left.
 
@@ -230,7 +245,9 @@ def absorb_epilogues(graph: Graph, note: Callable[[str, str], None] = lambda old
         if isinstance(op, Reduce | Scan | Contract) and tensors[op.output].role is Role.TEMP and op.output not in graph.outputs:
             uses = [i for i, other in enumerate(ops) if op.output in inputs_of(other)]
             reader = ops[uses[0]] if len(uses) == 1 else None
-            joined = _absorbed(op, reader, tensors) if isinstance(reader, Map) else None
+            joined = None
+            if isinstance(reader, Map) and not _has_sibling(op, reader, ops):
+                joined = _absorbed(op, reader, tensors)
             if joined is not None:
                 note(op.output, joined.output)
                 ops[uses[0]] = joined
@@ -238,6 +255,16 @@ def absorb_epilogues(graph: Graph, note: Callable[[str, str], None] = lambda old
                 continue
         position += 1
     return with_ops(graph, ops)
+
+
+def _has_sibling(op: Structured, reader: Map, ops: list[Op]) -> bool:
+    """Whether `reader` joins `op` with another reduction of the same domain: those two should run in one pass instead."""
+    if not isinstance(op, Reduce):
+        return False
+    shape = [a.extent for a in all_axes(op)]
+    read = set(inputs_of(reader)) - {op.output}
+    others = [o for o in ops if isinstance(o, Reduce) and o.output in read and [a.extent for a in all_axes(o)] == shape]
+    return any(op.output not in inputs_of(o) and o.output not in inputs_of(op) for o in others)
 
 
 def _absorbed(op: Reduce | Scan | Contract, reader: Map, tensors: dict[str, Tensor]) -> Structured | None:

@@ -42,7 +42,7 @@ from kernelwright.ir.fuse import (
     squeeze,
     worth_inlining,
 )
-from kernelwright.ir.graph import Contract, Graph, Library, Map, Op, Role, Structured, Tensor, expressions_of, inputs_of, outputs_of
+from kernelwright.ir.graph import Contract, Graph, Library, Map, Op, Reduce, Role, Structured, Tensor, expressions_of, inputs_of, outputs_of
 from kernelwright.ir.grouping import Cut, group
 from kernelwright.ir.expr import loads_in
 from kernelwright.ir.knobs import Choices
@@ -121,13 +121,14 @@ def fuse(graph: Graph, choices: Choices, micro: frozenset[str]) -> tuple[Graph, 
         open_maps.add(op.output)
         if choices.decided(name) in ("stage", "store"):
             return False
-        if choices.decided(name) is None and not worth_inlining(op, uses):
+        if choices.decided(name) is None and not worth_inlining(op, uses, reduced):
             return False
         return choices.word(name, ("inline", "stage", "store"), "inline") == "inline"
 
     graph = squeeze(drop_dead(simplify_all(graph)))
     graph = inline_maps(graph, views_only)
     graph = absorb_epilogues(graph, renamed)
+    reduced = frozenset(op.output for op in graph.ops if isinstance(op, Reduce))
     graph = inline_maps(graph, decide)
     graph = absorb_epilogues(graph, renamed)
     return graph, names, frozenset(open_maps)
@@ -184,7 +185,7 @@ def _stage(
     if stored and vector is not None and _streams(ops[-1], tensors, vector):
         large = tensors[ops[-1].output].bytes >= max(machine.l3_bytes, machine.l2_bytes * 8)
         store = Store(choices.word(f"store.{label}", ("normal", "stream"), "stream" if large else "normal"))
-    return Stage(ops, vector, loop_order(ops, tensors, vector), unroll, store)
+    return Stage(ops, vector, loop_order(ops, vector), unroll, store)
 
 
 def _streams(op: Structured, tensors: dict[str, Tensor], vector: str) -> bool:

@@ -82,23 +82,30 @@ def vector_axis(ops: tuple[Structured, ...], tensors: dict[str, Tensor], step: d
     """The axis along which most accesses are contiguous and none, if possible, strided. `step`: tile steps of loop axes."""
     best: tuple[float, int, str] | None = None
     axes = {a.name: min(a.extent, step.get(a.name, a.extent)) for op in ops for a in all_axes(op)}
-    for position, (axis, extent) in enumerate(axes.items()):
-        score = 0.0
-        for op in ops:
-            accesses = [(load, 2.0) for e in expressions_of(op) for load in loads_in(e)]
-            accesses.append((Load(op.output, tuple(Axis(a.name) for a in op.axes), tensors[op.output].dtype), 3.0))
-            for load, weight in accesses:
-                stride = strides(load.index, tensors[load.tensor].shape, axis)
-                score += weight if stride == 1 else 0.0 if stride == 0 else -weight
-        if extent < 4:
-            score -= 4.0
+    accesses = [access for op in ops for access in _accesses(op, tensors)]
+    for axis, extent in axes.items():
+        score = -4.0 if extent < 4 else 0.0
+        for load, weight in accesses:
+            stride = strides(load.index, tensors[load.tensor].shape, axis)
+            score += weight if stride == 1 else 0.0 if stride == 0 else -weight
         if best is None or (score, extent) > best[:2]:
             best = (score, extent, axis)
-        del position
     return None if best is None or best[1] < 2 else best[2]
 
 
-def loop_order(ops: tuple[Structured, ...], tensors: dict[str, Tensor], vector: str | None) -> tuple[str, ...]:
+def _accesses(op: Structured, tensors: dict[str, Tensor]) -> list[tuple[Load, float]]:
+    """The loads and the store of `op` with weights: what happens once for each result of a reduction counts little."""
+    rare = 1.0
+    for a in op.reduce_axes if isinstance(op, Reduce | Contract) else ():
+        rare /= max(a.extent, 1)
+    whole = expressions_of(op)
+    finish = None if isinstance(op, Map) else op.finish
+    out = [(load, 2.0 * (rare if e is finish else 1.0)) for e in whole for load in loads_in(e)]
+    out.append((Load(op.output, tuple(Axis(a.name) for a in op.axes), tensors[op.output].dtype), 3.0 * rare))
+    return out
+
+
+def loop_order(ops: tuple[Structured, ...], vector: str | None) -> tuple[str, ...]:
     """The stage's other axes, outermost first: output axes in order, then reduce axes (innermost for the accumulator)."""
     names: dict[str, None] = {}
     for op in ops:
@@ -108,7 +115,6 @@ def loop_order(ops: tuple[Structured, ...], tensors: dict[str, Tensor], vector: 
     for op in ops:
         for a in op.reduce_axes if isinstance(op, Reduce | Contract) else ():
             names[a.name] = None
-    del tensors
     return tuple(n for n in names if n != vector)
 
 

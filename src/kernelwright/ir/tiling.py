@@ -19,6 +19,11 @@ from kernelwright.records import Machine
 Steps = dict[str, int]
 
 
+def ceil(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
 def steps_of(
     family: Family, micro: frozenset[str], vector: str | None, tensors: dict[str, Tensor], machine: Machine
 ) -> Steps:
@@ -42,11 +47,12 @@ def _row_steps(family: Family, vector: str | None, tensors: dict[str, Tensor], m
     if vector in loops and vector is not None:
         extent = loops[vector]
         parallel //= max(extent, 1)
-        step = max(16 * lanes, budget // max(inner, 1) // lanes * lanes)
-        while step > 16 * lanes and parallel * -(-extent // step) < 4 * machine.threads:
+        step = min(16384, max(16 * lanes, budget // max(inner, 1)))
+        while step > 16 * lanes and parallel * ceil(extent, step) < 4 * machine.threads:
             step //= 2
-        pieces = -(-extent // min(step, 16384))
-        steps[vector] = min(extent, -(-(-(-extent // max(pieces, 1))) // lanes) * lanes) if extent else 1
+        even = ceil(extent, max(1, ceil(extent, step)))
+        unit = 4 * lanes if even >= 16 * lanes else lanes
+        steps[vector] = max(1, min(extent, ceil(even, unit) * unit))
     for a in reversed(family.loops):
         if a.name == vector:
             continue
