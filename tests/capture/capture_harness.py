@@ -30,7 +30,7 @@ def run_library(captured: Captured):
         def real(a: Any) -> Any:
             if isinstance(a, TensorRef):
                 dtype = captured.graph.tensors[a.name].dtype
-                return torch.from_numpy(np.ascontiguousarray(arrays[a.name]).reshape(arrays[a.name].shape)).to(TORCH[dtype.value])
+                return torch.tensor(arrays[a.name], dtype=TORCH[dtype.value])
             if isinstance(a, DTypeRef):
                 return TORCH[a.dtype.value]
             return [real(v) for v in a] if isinstance(a, tuple) else a

@@ -11,15 +11,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch.export.exported_program import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, TensorArgument
 
+from kernelwright.capture.captured import Captured
 from kernelwright.capture.errors import CaptureError, CaptureErrorKind
 from kernelwright.capture.lower import lower
-from kernelwright.ir.graph import Graph, Library, Role
 
 Reference = Callable[..., object]
 Input = torch.Tensor | float | int | bool
@@ -39,31 +38,6 @@ KEPT = (
     torch.ops.aten.reflection_pad1d.default, torch.ops.aten.reflection_pad2d.default,
     torch.ops.aten.replication_pad1d.default, torch.ops.aten.replication_pad2d.default, torch.ops.aten.im2col.default,
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Captured:
-    """A captured reference.
-
-    WEIGHT tensors of the graph are found by `Tensor.source` in the module's state_dict; CONSTANT ones (plain tensor
-    attributes, literals, non-persistent buffers) have their data in `Graph.constants`. Scalar inputs are baked in and stand in
-    `scalars` by position; `Graph.inputs` lists only the tensor inputs, in order, and `tensor_inputs` their positions.
-    """
-
-    graph: Graph
-    tensor_inputs: tuple[int, ...]
-    scalars: tuple[tuple[int, float | int | bool], ...] = ()
-
-    @property
-    def library_reasons(self) -> tuple[tuple[str, str], ...]:
-        """Each operator that stays a library call, with the reason."""
-        found = [(op.call.target, op.reason) for op in self.graph.ops if isinstance(op, Library)]
-        return tuple(dict.fromkeys(found))
-
-    @property
-    def weights(self) -> tuple[str, ...]:
-        """state_dict keys of the weights that the graph reads, in order."""
-        return tuple(t.source for t in self.graph.tensors.values() if t.role is Role.WEIGHT and t.source is not None)
 
 
 class _Function(torch.nn.Module):
@@ -184,3 +158,6 @@ def _output_tree(program: ExportedProgram) -> str:
 def _not_tensors(what: str) -> CaptureError:
     return CaptureError(CaptureErrorKind.OUTPUT, f"the reference returns a {what}",
                         "Return a tensor, or a flat tuple or list of tensors.")
+
+
+__all__ = ["CaptureError", "CaptureErrorKind", "Captured", "capture"]

@@ -195,11 +195,13 @@ def live(ops: Iterable[Op], outputs: Iterable[str]) -> list[Op]:
     for op in reversed(list(ops)):
         if needed.isdisjoint(outputs_of(op)):
             continue
-        if isinstance(op, Library):
-            op = replace(op, outputs=tuple(n if n in needed else None for n in op.outputs))
-        kept.append(op)
+        kept.append(_without_unused(op, needed))
         needed.update(inputs_of(op))
     return kept[::-1]
+
+
+def _without_unused(op: Op, needed: set[str]) -> Op:
+    return replace(op, outputs=tuple(n if n in needed else None for n in op.outputs)) if isinstance(op, Library) else op
 
 
 def _with_role(tensor: Tensor, outputs: tuple[str, ...]) -> Tensor:

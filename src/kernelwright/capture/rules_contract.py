@@ -120,10 +120,7 @@ def _convolution(
         raise UnsupportedError("convolution without a batch dimension")
     rank = len(w.shape) - 2
     geometry = [_per_dimension(v, rank) for v in (stride, padding, dilation)]
-    if transposed:
-        window = _scattered(x, *geometry)
-    else:
-        window = _window(x, *geometry)
+    window = _scattered(x, *geometry) if transposed else _window(x, *geometry)
     call = library_call(s.target, x, w, None, stride, padding, dilation, transposed, output_padding, groups)
     return _grouped(s, x, w, bias, (window, transposed, groups, call))
 
