@@ -153,11 +153,13 @@ class Views:
     bases: dict[str, str]
 
 
-def merge_axes(family: Family, tensors: dict[str, Tensor], private: Callable[[str], bool]) -> tuple[Family, Views]:
+def merge_axes(
+    family: Family, tensors: dict[str, Tensor], private: Callable[[str], bool], roots: dict[str, str]
+) -> tuple[Family, Views]:
     """Join neighbouring axes that every access walks as one.
 
     Tensors that are `private` to the family are declared anew under their own name; for the others the family uses a view
-    (a tensor of the same memory under the merged shape), named after the tensor and its shape.
+    (a tensor of the same memory under the merged shape), named after the tensor and its shape. `roots`: base of known views.
     """
     shapes = {n: tensors[n].shape for op in family.ops for n in _touched(op)}
     changed = True
@@ -174,10 +176,12 @@ def merge_axes(family: Family, tensors: dict[str, Tensor], private: Callable[[st
     for name, shape in shapes.items():
         if shape == tensors[name].shape:
             continue
-        new = name if private(name) else f"{name}__{'x'.join(map(str, shape))}"
+        root = roots.get(name, name)
+        new = name if private(name) else root if tensors[root].shape == shape else f"{root}__{'x'.join(map(str, shape))}"
         names[name] = new
-        views.tensors[new] = replace(tensors[name], name=new, shape=shape)
-        if new != name:
+        if new != root or private(name):
+            views.tensors[new] = replace(tensors[name], name=new, shape=shape)
+        if new != root:
             views.bases[new] = name
     return replace(family, ops=tuple(rename_tensors(op, names) for op in family.ops)), views
 

@@ -13,6 +13,7 @@ from kernelwright.errors import ScheduleError
 from kernelwright.ir.expr import Axis, loads_in
 from kernelwright.ir.family import Family, unify
 from kernelwright.ir.fuse import readers, sides
+from kernelwright.ir.fuse_axes import Reshaped
 from kernelwright.ir.graph import Contract, Graph, Library, Op, Role, Structured, all_axes, expressions_of
 from kernelwright.ir.knobs import Choices
 from kernelwright.records import Machine
@@ -28,9 +29,14 @@ class Cut:
     stored: frozenset[str]
 
 
-def group(graph: Graph, choices: Choices, machine: Machine, inlinable: frozenset[str]) -> Cut:
-    """Cut `graph` into families. Raises ScheduleError where a decision asks for a stage that is not legal."""
+def group(shaped: Reshaped, choices: Choices, machine: Machine, inlinable: frozenset[str]) -> Cut:
+    """Cut the graph into families. Raises ScheduleError where a decision asks for a stage that is not legal.
+
+    What is written or read through a view is stored: only memory gives it two shapes.
+    """
+    graph = shaped.graph
     uses = readers(graph)
+    viewed = {*shaped.views, *shaped.views.values()}
     home: dict[str, int] = {}
     members: dict[int, tuple[Structured, ...]] = {}
     stored: set[str] = set(graph.outputs) | {n for n, t in graph.tensors.items() if t.role is Role.OUTPUT}
@@ -39,7 +45,7 @@ def group(graph: Graph, choices: Choices, machine: Machine, inlinable: frozenset
         if isinstance(op, Library):
             continue
         kept = op.output in stored
-        target = _home(uses.get(op.output, []), home)
+        target = None if op.output in viewed else _home(uses.get(op.output, []), home)
         joined: tuple[Structured, ...] | None = None
         if target is not None:
             joined = _joined(graph, (op, *members[target]), choices, machine, stored, op.output in inlinable)

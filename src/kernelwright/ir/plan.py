@@ -42,11 +42,13 @@ from kernelwright.ir.fuse import (
     squeeze,
     worth_inlining,
 )
-from kernelwright.ir.graph import Contract, Graph, Library, Map, Op, Reduce, Role, Structured, Tensor, expressions_of, inputs_of, outputs_of
+from kernelwright.ir.fuse_axes import Reshaped, hoist_divisors, outermost, split_axes, split_reduction
+from kernelwright.ir.graph import Contract, Graph, Library, Map, Op, Reduce, Role, Structured, Tensor, all_axes, expressions_of, inputs_of, outputs_of
 from kernelwright.ir.grouping import Cut, group
 from kernelwright.ir.expr import loads_in
 from kernelwright.ir.knobs import Choices
-from kernelwright.ir.leaf import choose_leaves, micro_kernel
+from kernelwright.ir.leaf import choose_leaves, micro_kernel, product
+from kernelwright.ir.limits import causal_limits
 from kernelwright.ir.places import place
 from kernelwright.ir.schedule import Knob, Schedule
 from kernelwright.ir.stages import loop_order, merge_stages, strides, vector_axis
@@ -83,17 +85,23 @@ def tidy(graph: Graph, schedule: Schedule, machine: Machine) -> Schedule:
 def _build(graph: Graph, schedule: Schedule, machine: Machine, choices: Choices) -> Program:
     graph, micro = choose_leaves(graph, choices, machine)
     fused, names, inlinable = fuse(graph, choices, micro)
-    cut = group(fused, choices, machine, inlinable)
-    tensors = dict(fused.tensors)
-    aliases: dict[str, str] = {}
+    shaped = split_axes(Reshaped(fused))
+    shaped = replace(shaped, graph=absorb_epilogues(shaped.graph, lambda old, new: _rename(names, old, new)))
+    shaped = _split_reductions(shaped, choices, machine)
+    cut = group(shaped, choices, machine, inlinable)
+    tensors = dict(shaped.graph.tensors)
+    aliases = dict(shaped.views)
     steps: list[Step] = []
     for step in cut.steps:
         if isinstance(step, Library):
             steps.append(step)
             continue
-        family, views = merge_axes(step, tensors, _private(step, cut))
+        family, views = merge_axes(step, tensors, _private(step, cut), aliases)
         tensors.update(views.tensors)
-        aliases.update(views.bases)
+        for view, base in views.bases.items():
+            aliases[view] = aliases.get(base, base)
+            if base in names:
+                names[view] = names[base]
         steps.append(_nest(family, tensors, names, choices, machine, {n: aliases.get(n, n) for n in tensors}, cut))
     steps, tensors, aliases = _without_needless_views(steps, tensors, aliases)
     buffers, workspace, local = place(tuple(steps), tensors, aliases)
@@ -106,8 +114,7 @@ def fuse(graph: Graph, choices: Choices, micro: frozenset[str]) -> tuple[Graph, 
     open_maps: set[str] = set()
 
     def renamed(old: str, new: str) -> None:
-        if old in names:
-            names[new] = names.pop(old)
+        _rename(names, old, new)
 
     def views_only(op: Map, uses: list[Op]) -> bool:
         from kernelwright.ir.fuse import is_view
@@ -127,11 +134,36 @@ def fuse(graph: Graph, choices: Choices, micro: frozenset[str]) -> tuple[Graph, 
 
     graph = squeeze(drop_dead(simplify_all(graph)))
     graph = inline_maps(graph, views_only)
-    graph = absorb_epilogues(graph, renamed)
+    graph = hoist_divisors(absorb_epilogues(graph, renamed))
     reduced = frozenset(op.output for op in graph.ops if isinstance(op, Reduce))
     graph = inline_maps(graph, decide)
     graph = absorb_epilogues(graph, renamed)
     return graph, names, frozenset(open_maps)
+
+
+def _rename(names: dict[str, str], old: str, new: str) -> None:
+    if old in names:
+        names[new] = names.pop(old)
+
+
+def _split_reductions(shaped: Reshaped, choices: Choices, machine: Machine) -> Reshaped:
+    """Settle `split.<tensor>` for the reductions that have few results: by default enough parts for all threads."""
+    for op in shaped.graph.ops:
+        if not isinstance(op, Reduce):
+            continue
+        results, points, outer = product(op.axes), product(all_axes(op)), outermost(op).extent
+        if results >= 8 * machine.threads or points < 1 << 15 or outer < 4:
+            if choices.decided(f"split.{op.output}") is None:
+                continue
+        target = -(-8 * machine.threads // max(1, results))
+        default = 1
+        if results < 2 * machine.threads and points >= 1 << 17:
+            even = [d for d in range(target, min(outer, 4 * target) + 1) if outer % d == 0]
+            default = min(even[0] if even else target, outer)
+        tried = [1, *(n for n in (target // 2, target, 2 * target, 4 * target) if 1 < n <= outer)]
+        parts = choices.number(f"split.{op.output}", tried, default, 1, max(outer, 1))
+        shaped = split_reduction(shaped, op.output, parts)
+    return shaped
 
 
 def _occurrences(op: Map, uses: list[Op]) -> int:
@@ -153,7 +185,7 @@ def _nest(
     bases: dict[str, str], cut: Cut,
 ) -> Nest:  # fmt: skip
     """One family as a nest."""
-    micro = frozenset(op.output for op in family.ops if isinstance(op, Contract) and bases[op.output] in names)
+    micro = frozenset(op.output for op in family.ops if isinstance(op, Contract) and op.output in names)
     name = "n_" + re.sub(r"\W", "_", bases[family.root.output])
     vector = None if family.root.output in micro else vector_axis((family.root,), tensors, {})
     defaults = steps_of(family, micro, vector, tensors, machine)
@@ -164,11 +196,13 @@ def _nest(
     for ops in merge_stages(family, micro):
         first = ops[0]
         if isinstance(first, Contract) and first.output in micro:
-            leaf = micro_kernel(first, names[bases[first.output]], tensors, choices, machine)
+            leaf = micro_kernel(first, names[first.output], tensors, choices, machine)
             stages.append(Stage(ops, leaf=leaf, store=Store.NORMAL))
         else:
             label = bases[ops[-1].output]
             stages.append(_stage(ops, label, tensors, steps, choices, machine, any(bases[o.output] in cut.stored for o in ops)))
+    private = frozenset(op.output for op in family.ops if bases[op.output] not in cut.stored)
+    stages = causal_limits(stages, loops, private)
     return Nest(name, loops, parallel, chunk, tuple(stages), threads)
 
 

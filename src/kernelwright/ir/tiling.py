@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kernelwright.ir.expr import loads_in
 from kernelwright.ir.family import Family
-from kernelwright.ir.fuse import cost
+from kernelwright.ir.fuse import cost, sides
 from kernelwright.ir.graph import AxisDef, Contract, Structured, Tensor, all_axes, expressions_of
 from kernelwright.ir.knobs import Choices
 from kernelwright.ir.leaf import Roles, register_tile, roles
@@ -135,9 +135,10 @@ def _local_bytes(family: Family, steps: Steps, tensors: dict[str, Tensor]) -> in
 
 
 def choose_loops(nest: str, family: Family, defaults: Steps, choices: Choices, lanes: int) -> tuple[Loop, ...]:
-    """The tile loops, outermost first; an axis that one tile covers is no loop."""
+    """The tile loops, outermost first (batch axes of contractions lead); an axis that one tile covers is no loop."""
     loops: list[Loop] = []
-    for a in family.loops:
+    batch = {a.name for op in family.ops if isinstance(op, Contract) for a in sides(op)[2]}
+    for a in sorted(family.loops, key=lambda a: a.name not in batch):
         if a.extent <= 1:
             continue
         step = min(a.extent, max(1, defaults[a.name]))
