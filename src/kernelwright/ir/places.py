@@ -1,15 +1,18 @@
 """Places: where each tensor of a program lives, and the offsets of what is planned.
 
-What it does: arguments stay with the caller (all that library steps touch too), tile-local results get per-thread buffers, results
-used in one stage only are forwarded, everything else shares one workspace by lifetime.
+What it does: arguments stay with the caller (all that library steps touch too), tile-local results get per-thread buffers (an
+element-wise stage works in place), results used in one stage only are forwarded, all else shares one workspace by lifetime.
 What it does not do: panels of packed operands (the printer's). Called by `ir.plan`.
 """
 
 from __future__ import annotations
 
-from kernelwright.ir.graph import Library, Role, Structured, Tensor, inputs_of, outputs_of
+from dataclasses import replace
+
+from kernelwright.ir.expr import Axis, loads_in
+from kernelwright.ir.graph import Library, Map, Role, Structured, Tensor, inputs_of, outputs_of
 from kernelwright.ir.memory import Piece, arrange
-from kernelwright.ir.tile import Buffer, Nest, Place, Step
+from kernelwright.ir.tile import Buffer, Nest, Place, Stage, Step
 
 
 def place(
@@ -68,9 +71,12 @@ def _locals(nest: Nest, made: list[Structured], tensors: dict[str, Tensor]) -> t
         for name in (n for op in stage.ops for n in inputs_of(op)):
             last[name] = i
     buffers: dict[str, Buffer] = {}
-    pieces: list[Piece] = []
+    holders: dict[str, str] = {}  # tensor -> the earlier one whose memory it takes over
+    pieces: dict[str, Piece] = {}
     for op in made:
-        if last.get(op.output) == stage_of[op.output]:
+        at = stage_of[op.output]
+        end = last.get(op.output, at)
+        if end == at and op.output in last:
             buffers[op.output] = Buffer(op.output, Place.FORWARDED)
             continue
         shape = tuple(min(steps.get(a.name, a.extent), a.extent) for a in op.axes)
@@ -78,10 +84,33 @@ def _locals(nest: Nest, made: list[Structured], tensors: dict[str, Tensor]) -> t
         size = tensors[op.output].dtype.bytes
         for extent in shape:
             size *= extent
-        pieces.append(Piece(op.output, size, stage_of[op.output], last.get(op.output, stage_of[op.output])))
         buffers[op.output] = Buffer(op.output, Place.LOCAL, shape=shape, base=base)
-    offsets, total = arrange(pieces)
-    for name, offset in offsets.items():
-        old = buffers[name]
-        buffers[name] = Buffer(name, Place.LOCAL, offset, old.shape, old.base)
+        donor = _donor(op, nest.stages[at], {n for n in buffers if last.get(n) == at}, buffers, tensors)
+        if donor is None:
+            pieces[op.output] = Piece(op.output, size, at, end)
+        else:
+            holders[op.output] = holder = holders.get(donor, donor)
+            pieces[holder] = Piece(holder, size, pieces[holder].first, end)
+    offsets, total = arrange(list(pieces.values()))
+    for name, buffer in buffers.items():
+        if buffer.place is Place.LOCAL:
+            buffers[name] = replace(buffer, offset=offsets[holders.get(name, name)])
     return buffers, total
+
+
+def _donor(
+    op: Structured, stage: Stage, ending: set[str], buffers: dict[str, Buffer], tensors: dict[str, Tensor]
+) -> str | None:
+    """A tile-local tensor that `op`, its last reader, reads only where it writes: `op` may work in place."""
+    own = tuple(Axis(a.name) for a in op.axes)
+    if not isinstance(op, Map):
+        return None
+    for name in inputs_of(op):
+        if name not in ending or tensors[name].dtype is not tensors[op.output].dtype:
+            continue
+        old, new = buffers[name], buffers[op.output]
+        alone = all(name not in inputs_of(other) for other in stage.ops if other is not op)
+        aligned = all(load.index == own for load in loads_in(op.body) if load.tensor == name)
+        if alone and aligned and old.place is Place.LOCAL and (old.shape, old.base) == (new.shape, new.base):
+            return name
+    return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from kernelwright.ir.expr import loads_in
 from kernelwright.ir.family import Family
 from kernelwright.ir.fuse import cost, sides
-from kernelwright.ir.graph import AxisDef, Contract, Structured, Tensor, all_axes, expressions_of
+from kernelwright.ir.graph import AxisDef, Contract, Map, Structured, Tensor, all_axes, expressions_of
 from kernelwright.ir.knobs import Choices
 from kernelwright.ir.leaf import Roles, register_tile, roles
 from kernelwright.ir.tile import Loop
@@ -131,7 +131,11 @@ def _tile_bytes(family: Family, steps: Steps, tensors: dict[str, Tensor]) -> int
 
 
 def _local_bytes(family: Family, steps: Steps, tensors: dict[str, Tensor]) -> int:
-    return sum(_tile_points(op, steps, op.axes) * tensors[op.output].dtype.bytes for op in family.ops[:-1])
+    """Bytes of the largest tile-local result and of those as large that are alive beside it (element-wise ones share memory)."""
+    sizes = [
+        0 if isinstance(op, Map) else _tile_points(op, steps, op.axes) * tensors[op.output].dtype.bytes for op in family.ops[:-1]
+    ]
+    return sum(sizes)
 
 
 def choose_loops(nest: str, family: Family, defaults: Steps, choices: Choices, lanes: int) -> tuple[Loop, ...]:
