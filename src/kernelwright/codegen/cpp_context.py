@@ -11,8 +11,8 @@ In scope inside the tile body of a nest:
 | `p_<tensor>` | `T* __restrict` of a tensor: argument, workspace or this thread's local buffer |
 | `<axis>_0`, `<axis>_end` | `const long`: the tile's first index and one past its last, for each axis in `nest.loops` |
 | `<axis>` | `long`: the running index of an axis whose loop is open |
-| `scratch` | `char*`, 64-byte aligned: this thread's `cpp_contract.scratch_bytes` (the largest over the nest's stages) |
-| `Context.panels["m"]`, `["n"]` | C++ text of a `float*`: where the AHEAD or PREPARED panel of that side lies, 64-byte aligned |
+| `scratch` | `char*`, 64-byte aligned: this thread's `cpp_contract.scratch_bytes` (the largest of the program) |
+| `Context.panels["m"]`, `["n"]` | C++ text of a `float*`: the AHEAD or PREPARED panel of that side, 64-byte aligned |
 | `pool`, `thread` | `const kw_pool*` and this thread's number |
 | `kw_bytes` | `constexpr int`: bytes of a vector: 64, 32 or 16 |
 | `vec<T, N>` | the compiler's vector of N elements of T (`float`, `double`, `i64`, `i32`, `i16`, `i8`, `u8`) |
@@ -116,6 +116,10 @@ class Context:
                 return loop.extent
         raise KeyError(axis)
 
+    def single(self, axis: str) -> bool:
+        """True where `axis` has one value only, so that it is printed as 0 and has no loop."""
+        return self.extent(axis) == 1
+
     def ranges(self) -> dict[str, Range]:
         """The values that each axis of the stage and each loop of the nest can take."""
         found = {loop.axis: (0, loop.extent - 1) for loop in self.nest.loops}
@@ -151,7 +155,8 @@ class Context:
         return Linear(form.constant, tuple(terms.items()), form.opaque)
 
     def pointer(self, tensor: str) -> str:
-        """The C++ name of the tensor's base pointer (of type C_TYPE[dtype])."""
+        """The C++ name of the tensor's base pointer (of type C_TYPE[dtype]); a view has its base's."""
+        tensor = self.buffer(tensor).alias or tensor
         self.used.tensors[tensor] = None
         return f"p_{identifier(tensor)}"
 

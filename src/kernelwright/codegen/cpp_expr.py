@@ -96,6 +96,7 @@ class Emitter:
     lane_bytes: int = 0  # the widest vector lane that was printed
     counts: dict[Expr, int] = field(default_factory=dict)
     lane: str | None = None  # set while the text of one lane is printed: its number's name
+    conditional: int = 0  # scopes from this one on are only entered under a condition
     lazy: int = 0  # > 0: no statement may be emitted (a branch that may not be evaluated)
 
     # -- entry points -------------------------------------------------------------------------------------------------
@@ -142,6 +143,7 @@ class Emitter:
         text = f"({value.text}) & 1" if dtype is DType.BOOL else value.text
         address = f"{pointer} + {self.linear(form)}"
         part = self.lanes.part
+        self._access("kw_narrow", dtype)
         if step == 1:
             if part:
                 return f"{self.context.use('kw_store_part')}({address}, {text}, {part});"
@@ -222,12 +224,12 @@ class Emitter:
         convert = self.context.use("kw_convert")
         if value.dtype is DType.BOOL:
             ints = DType.I64 if target.bytes == 8 else DType.I32
-            value = Value(f"{self._mask(value, ints.bytes).at(ATOM)} & 1", ints, True, LOW)
+            value = Value(f"{self.mask(value, ints.bytes).at(ATOM)} & 1", ints, True, LOW)
             if target is ints:
                 return value
         return Value(f"{convert}<{self.type(target, True)}>({value.text})", target, True)
 
-    def _mask(self, value: Value, lane_bytes: int) -> Value:
+    def mask(self, value: Value, lane_bytes: int) -> Value:
         """A BOOL as a vector mask of that lane size."""
         value = self.splat(value)
         if value.mask == lane_bytes:
@@ -244,7 +246,7 @@ class Emitter:
 
     def linear(self, form: Linear) -> str:
         """C++ text of a linear form of axes (scalar, i64)."""
-        parts = [(k, self.axis_text(a), ATOM) for a, k in form.terms]
+        parts = [(k, self.axis_text(a), ATOM) for a, k in sorted(form.terms, key=lambda t: (t[1] < 0, -abs(t[1])))]
         for k, e in form.opaque:
             value = self._scalar_index(e)
             parts.append((k, value.text, value.binds))
@@ -302,17 +304,23 @@ class Emitter:
         address = f"{pointer} + {self.linear(form)}"
         if step == 1:
             text = (
-                f"{self.context.use('kw_load_part')}<{lanes.width}>({address}, {lanes.part})" if lanes.part
-                else f"{self.context.use('kw_load')}<{lanes.width}>({address})"
+                f"{self._access('kw_load_part', expr.dtype)}<{lanes.width}>({address}, {lanes.part})" if lanes.part
+                else f"{self._access('kw_load', expr.dtype)}<{lanes.width}>({address})"
             )  # fmt: skip
-        elif step == 2 and not lanes.part:
+        elif step == 2 and not lanes.part and expr.dtype not in REGISTER:
             text = f"{self.context.use('kw_load_even')}<{lanes.width}>({address})"
         else:
             count = lanes.part or lanes.width
-            text = f"{self.context.use('kw_load_stride')}<{lanes.width}>({address}, {step}, {count})"
+            text = f"{self._access('kw_load_stride', expr.dtype)}<{lanes.width}>({address}, {step}, {count})"
         if dtype is DType.BOOL:
             return Value(f"{self.context.use('kw_convert')}<{self.mask_type(4)}>({text}) != 0", dtype, True, LOW, 4)
         return Value(text, dtype, True)
+
+    def _access(self, snippet: str, dtype: DType) -> str:
+        """Note the use of a snippet that has parts of its own for 16-bit floats; returns its name."""
+        if dtype in REGISTER:
+            self.context.use(f"{snippet}@{dtype.value}")
+        return self.context.use(snippet)
 
     def per_lane(self, expr: Expr) -> Value:
         """`expr` evaluated lane by lane: gathers, and loads under guards that differ between lanes."""
@@ -407,7 +415,7 @@ class Emitter:
 
     def _masks(self, args: list[Value]) -> list[Value]:
         size = next(a.mask for a in args if a.vector)
-        return [self._mask(a, size) for a in args]
+        return [self.mask(a, size) for a in args]
 
     def _classify(self, fn: Fn, value: Value) -> Value:
         size = value.lane_bytes
@@ -438,11 +446,12 @@ class Emitter:
         return Value(f"{args[0].at(ATOM)} {sign} {args[1].at(ATOM)}", DType.BOOL, False, LOW)
 
     def _select(self, expr: Call) -> Value:
-        condition, yes, no = expr.args
-        if self.holds(condition):
+        yes, no = expr.args[1:]
+        condition = self.strip(expr.args[0])
+        if condition is None:
             return self.value(yes)
         lanes = self.lanes if self.lane is None else None
-        differs = lanes is not None and self._varies(condition)
+        differs = lanes is not None and self.varies(condition)
         safe = self.context.safe(yes) and self.context.safe(no)
         if differs and not safe:
             return self.per_lane(expr)
@@ -464,28 +473,32 @@ class Emitter:
         if dtype is DType.BOOL and branches[0].vector:
             branches = self._masks(branches)
         if test.vector:
-            test = self._mask(test, branches[0].lane_bytes)
+            test = self.mask(test, branches[0].lane_bytes)
         a, b = branches
         return Value(f"{test.at(ADD)} ? {a.at(ADD)} : {b.at(ADD)}", dtype, a.vector, LOW, a.mask)
 
-    def holds(self, condition: Expr) -> bool:
-        """True where `condition` is known to be true here."""
-        if condition in self.true:
-            return True
+    def strip(self, condition: Expr) -> Expr | None:
+        """`condition` without the parts known to be true here; None where nothing is left."""
+        if condition in self.true or (isinstance(condition, Const) and bool(condition.value)):
+            return None
         if isinstance(condition, Call) and condition.fn is Fn.AND and condition.dtype is DType.BOOL:
-            return all(self.holds(c) for c in condition.args)
-        return isinstance(condition, Const) and bool(condition.value)
+            left, right = (self.strip(c) for c in condition.args)
+            if left is None or right is None:
+                return left or right
+            return replace(condition, args=(left, right))
+        return condition
 
-    def _varies(self, expr: Expr) -> bool:
+    def varies(self, expr: Expr) -> bool:
         """True where lanes may differ in the value of `expr`."""
-        assert self.lanes is not None
+        if self.lanes is None:
+            return False
         if isinstance(expr, Load) and expr in self.known:
             return self.known[expr].vector
         if isinstance(expr, Acc):
             return self.acc is not None and self.acc.vector
         if isinstance(expr, Axis):
             return expr.name == self.lanes.axis
-        return any(self._varies(c) for c in children(expr))
+        return any(self.varies(c) for c in children(expr))
 
     # -- temporaries --------------------------------------------------------------------------------------------------
 
@@ -515,7 +528,8 @@ class Emitter:
         local = any(isinstance(e, Acc) or (isinstance(e, Load) and e in self.known) for e in walk(expr))
         if local:
             return self.scopes[-1]
-        return next((s for s in self.scopes if needs <= s.axes), self.scopes[-1])
+        open_scopes = self.scopes if self.context.safe(expr) else self.scopes[self.conditional :]
+        return next((s for s in open_scopes if needs <= s.axes), self.scopes[-1])
 
     def _declare(self, value: Value, scope: Scope, stem: str) -> Value:
         name = self.context.fresh(identifier(stem) + "_")
