@@ -8,7 +8,6 @@ kills its reader with SIGBUS. Used by lab on both sides.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import math
 import mmap
@@ -53,17 +52,14 @@ class ArraySpec:
 
 
 class SharedArray:
-    """One mapped memfd. Owns its descriptor and its mapping; `array` and `tensor` are views that must not outlive it.
-
-    `close` gives the descriptor up; the memory itself goes when the last view does.
-    """
+    """One mapped memfd. Owns its descriptor; `array` and `tensor` are views that keep the memory alive."""
 
     def __init__(self, fd: int, spec: ArraySpec, writable: bool) -> None:
         self.fd = fd
         self.spec = spec
         self.writable = writable
         access = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        self._map = mmap.mmap(fd, max(1, spec.bytes), mmap.MAP_SHARED, access)
+        self._map: mmap.mmap | None = mmap.mmap(fd, max(1, spec.bytes), mmap.MAP_SHARED, access)
 
     @staticmethod
     def create(spec: ArraySpec) -> SharedArray:
@@ -113,7 +109,7 @@ class SharedArray:
     def array(self) -> Array:
         """A numpy view (uint16 for bf16), read-only unless the mapping is writable."""
         kind = numpy.dtype(NUMPY_TYPES[self.spec.dtype])
-        flat = numpy.frombuffer(self._map, kind, count=math.prod(self.spec.shape))
+        flat: Array = numpy.frombuffer(self._mapping(), kind, count=math.prod(self.spec.shape))
         return flat.reshape(self.spec.shape)
 
     @property
@@ -129,19 +125,22 @@ class SharedArray:
             return torch.empty(self.spec.shape, dtype=kind)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # "the given buffer is not writable": that is the point
-            return torch.frombuffer(self._map, dtype=kind, count=count).reshape(self.spec.shape)
+            return torch.frombuffer(self._mapping(), dtype=kind, count=count).reshape(self.spec.shape)
 
     def seal(self) -> None:
         """No new writer from here on, in any process: mappings made later are read-only. Ours stays as it is."""
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, F_SEAL_FUTURE_WRITE)
 
     def close(self) -> None:
-        """Give up the descriptor. Views stay valid."""
-        if self.fd >= 0:
+        """Give up the descriptor. Views stay valid: each keeps the mapping, which goes with the last of them."""
+        if self._map is not None:
             os.close(self.fd)
-            self.fd = -1
-        with contextlib.suppress(BufferError):  # a view is alive: the mapping goes with it
-            self._map.close()
+            self._map = None  # never closed by force: a torch view would be left on unmapped memory
+
+    def _mapping(self) -> mmap.mmap:
+        if self._map is None:
+            raise ValueError("this array was closed")
+        return self._map
 
     def __enter__(self) -> SharedArray:
         return self
