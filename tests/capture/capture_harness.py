@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 
 from kernelwright.capture.export import Captured, capture
 from kernelwright.ir.evaluate import evaluate
-from kernelwright.ir.graph import DTypeRef, Library, LibraryCall, Role, TensorRef
+from kernelwright.ir.graph import DTypeRef, Library, LibraryCall, Role, Tensor, TensorRef
 
 TORCH = {
     "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
@@ -64,12 +65,7 @@ def check(reference: Any, *inputs: Any, tolerance: float | None = None, generate
     gots = evaluated(captured, reference, inputs)
     assert len(wants) == len(gots)
     for a, b, name in zip(wants, gots, captured.graph.outputs, strict=True):
-        meta = captured.graph.tensors[name]
-        assert tuple(a.shape) == meta.shape
-        assert TORCH[meta.dtype.value] is a.dtype
-        default = {torch.bfloat16: 2e-2, torch.float16: 4e-3, torch.float64: 1e-10}.get(a.dtype, 2e-5)
-        limit = default if tolerance is None else tolerance
-        np.testing.assert_allclose(as_numpy(a).astype(np.float64), b.astype(np.float64), rtol=limit, atol=limit, equal_nan=True)
+        same(a, b, captured.graph.tensors[name], tolerance=tolerance)
     return captured
 
 
@@ -80,3 +76,27 @@ def kinds(captured: Captured) -> list[str]:
 
 def library_targets(captured: Captured) -> list[str]:
     return [op.call.target for op in captured.graph.ops if isinstance(op, Library)]
+
+
+def check_all(table: dict[str, Callable[..., torch.Tensor]], *inputs: Any, tolerance: float | None = None) -> None:
+    """Check many operators on the same inputs in one capture; a failure names the operator."""
+
+    def every(*args: Any) -> tuple[torch.Tensor, ...]:
+        return tuple(f(*args) for f in table.values())
+
+    captured = capture(every, inputs, "table")
+    assert captured.library_reasons == (), captured.library_reasons
+    gots = evaluated(captured, every, inputs)
+    for (label, function), got, name in zip(table.items(), gots, captured.graph.outputs, strict=True):
+        want = function(*inputs)
+        same(want, got, captured.graph.tensors[name], label, tolerance)
+
+
+def same(want: torch.Tensor, got: np.ndarray, meta: Tensor, label: str = "", tolerance: float | None = None) -> None:
+    """Assert equal shape and dtype, and values within the dtype's tolerance."""
+    assert tuple(want.shape) == meta.shape == got.shape, label
+    assert TORCH[meta.dtype.value] is want.dtype, label
+    default = {torch.bfloat16: 2e-2, torch.float16: 4e-3, torch.float64: 1e-10}.get(want.dtype, 2e-5)
+    limit = default if tolerance is None else tolerance
+    a, b = as_numpy(want).astype(np.float64), got.astype(np.float64)
+    np.testing.assert_allclose(b, a, rtol=limit, atol=limit, equal_nan=True, err_msg=label)

@@ -150,9 +150,9 @@ def _output_tree(program: ExportedProgram) -> str:
     assert spec is not None
     if spec.is_leaf():
         return "tensor"
-    if spec.type not in (tuple, list) or not all(child.is_leaf() for child in spec.children()):
+    if not issubclass(spec.type, tuple | list) or not all(child.is_leaf() for child in spec.children()):
         raise _not_tensors("dict" if spec.type is dict else "nested structure")
-    return "tuple" if spec.type is tuple else "list"
+    return "tuple" if issubclass(spec.type, tuple) else "list"
 
 
 def _not_tensors(what: str) -> CaptureError:

@@ -9,6 +9,7 @@ What it does not do: indexing by tensors (see `rules_index`). Registered in `cap
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from kernelwright.capture.rules import rule
@@ -292,7 +293,14 @@ def _flip(s: Site, x: Tensor, dims: tuple[int, ...]) -> Tensor:
 @rule("roll.default")
 def _roll(s: Site, x: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] = ()) -> Tensor:
     if not dims:
-        raise UnsupportedError("roll of the flattened tensor")
+        flat = (math.prod(x.shape),)
+        start = index(-shifts[0] % max(flat[0], 1))
+
+        def turned(ix: Ix) -> Expr:
+            at = mod(add(_flattened(ix, x.shape), start), index(flat[0]))
+            return load(x, regrouped(x.shape, flat, (at,)))
+
+        return s.map(s.shape, s.dtype, turned)
     moves = {axis_number(d, len(x.shape)): n for d, n in zip(dims, shifts, strict=True)}
 
     def body(ix: Ix) -> Expr:
@@ -316,6 +324,44 @@ def _unfold(s: Site, x: Tensor, dim: int, size: int, step: int) -> Tensor:
         return load(x, [add(mul(i, index(step)), ix[-1]) if d == dim else i for d, i in enumerate(ix[:-1])])
 
     return s.map(s.shape, s.dtype, body)
+
+
+@rule("slice_scatter.default")
+def _slice_scatter(
+    s: Site, x: Tensor, source: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """`x` with a slice replaced by `source`."""
+    dim = axis_number(dim, len(x.shape))
+    extent, count = x.shape[dim], source.shape[dim]
+    first = 0 if start is None else min(max(start + extent if start < 0 else start, 0), extent)
+
+    def body(ix: Ix) -> Expr:
+        offset = sub(ix[dim], index(first))
+        guard = inside(offset, 0, (count - 1) * step + 1)
+        if step > 1:
+            guard = both(guard, compare(Fn.EQ, mod(offset, index(step)), index(0)))
+        at = [floordiv(offset, index(step)) if d == dim else i for d, i in enumerate(ix)]
+        return select(guard, cast(load(source, at), s.dtype), load(x, ix))
+
+    return s.map(s.shape, s.dtype, body)
+
+
+@rule("select_scatter.default")
+def _select_scatter(s: Site, x: Tensor, source: Tensor, dim: int, position: int) -> Tensor:
+    """`x` with one position of `dim` replaced by `source`."""
+    dim = axis_number(dim, len(x.shape))
+    at = index(position % x.shape[dim])
+
+    def body(ix: Ix) -> Expr:
+        replaced = cast(load(source, (*ix[:dim], *ix[dim + 1 :])), s.dtype)
+        return select(compare(Fn.EQ, ix[dim], at), replaced, load(x, ix))
+
+    return s.map(s.shape, s.dtype, body)
+
+
+@rule("copy.default")
+def _copy(s: Site, x: Tensor, source: Tensor, *_: object) -> Tensor:
+    return s.map(s.shape, s.dtype, lambda ix: broadcast(source, s.shape, ix))
 
 
 @rule("im2col.default")
@@ -409,8 +455,12 @@ def _scalar_tensor(s: Site, filling: Number, **_: object) -> Tensor:
     return _filled(s, filling)
 
 
-@rule("zeros.default", "zeros_like.default", "new_zeros.default")
+@rule(
+    "zeros.default", "zeros_like.default", "new_zeros.default",
+    "empty.memory_format", "empty_like.default", "new_empty.default", "empty_strided.default",
+)  # fmt: skip
 def _zeros(s: Site, *_: object, **__: object) -> Tensor:
+    """Zeros; also for what PyTorch leaves undefined."""
     return _filled(s, 0)
 
 
