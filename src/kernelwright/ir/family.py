@@ -89,12 +89,12 @@ def unify(ops: tuple[Structured, ...], stored: Callable[[Structured], bool]) -> 
 
 def is_light(op: Structured, root: Structured) -> bool:
     """Whether computing `op` again for every tile costs next to nothing beside `root`."""
-    return isinstance(op, Map) and _points(op) * 8 <= _points(root)
+    return isinstance(op, Map) and _results(op) * 8 <= _results(root)
 
 
-def _points(op: Structured) -> int:
+def _results(op: Structured) -> int:
     n = 1
-    for a in all_axes(op):
+    for a in op.axes:
         n *= a.extent
     return n
 

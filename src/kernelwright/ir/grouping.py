@@ -16,6 +16,7 @@ from kernelwright.ir.fuse import readers, sides
 from kernelwright.ir.fuse_axes import Reshaped
 from kernelwright.ir.graph import Contract, Graph, Library, Op, Role, Structured, all_axes, expressions_of
 from kernelwright.ir.knobs import Choices
+from kernelwright.ir.leaf import product
 from kernelwright.records import Machine
 
 SMALL = 1 << 15  # points of a family that needs no parallelism
@@ -105,7 +106,7 @@ def _joined(
 
 def refusal(graph: Graph, family: Family, machine: Machine, stored: set[str]) -> str | None:
     """Why these operations cannot share a nest (too large a tile, no common loop), or None."""
-    points = max(_points(op) for op in family.ops)
+    points = max(product(all_axes(op)) for op in family.ops)
     if not family.loops and points > SMALL:
         return "producer and reader share no axis over which a nest could loop"
     area = tile_bytes(graph, family, stored)
@@ -116,7 +117,7 @@ def refusal(graph: Graph, family: Family, machine: Machine, stored: set[str]) ->
 
 def profitable(graph: Graph, family: Family, machine: Machine, stored: set[str]) -> bool:
     """The default: stay in one nest if enough parallel tiles remain, tiles fit the cache and contractions keep their shape."""
-    points = max(_points(op) for op in family.ops)
+    points = max(product(all_axes(op)) for op in family.ops)
     parallel = 1
     for a in family.loops:
         parallel *= a.extent
@@ -137,26 +138,25 @@ def _plainly_read(family: Family) -> bool:
 
 
 def _keeps_shape(op: Contract, family: Family, machine: Machine) -> bool:
-    """Whether the operand that each tile must read whole stays in the caches."""
+    """Whether tiles leave the contraction efficient: batch axes looped, and what each tile reads whole stays in L2."""
     if len(family.ops) == 1:
         return True
     loops = {a.name for a in family.loops}
-    k = 1
-    for a in op.reduce_axes:
-        k *= a.extent
-    for side in sides(op)[:2]:
-        whole = k
+    m, n, batch = sides(op)
+    if any(a.name not in loops and a.extent > 1 for a in batch):
+        return False
+    for side in (m, n):
+        whole = product(op.reduce_axes)
         for a in side:
             whole *= 1 if a.name in loops else a.extent
-        if any(a.name not in loops for a in side) and whole * 4 > 2 * machine.l2_bytes:
+        if any(a.name not in loops for a in side) and whole * 4 > machine.l2_bytes:
             return False
-    m, n, _ = sides(op)
     return any(a.name in loops for a in (*m, *n))
 
 
 def tile_bytes(graph: Graph, family: Family, stored: set[str]) -> int:
-    """Bytes of the tile-local results at the smallest sensible tile (16 rows of a contraction, else single rows)."""
-    rows = 16 if any(isinstance(op, Contract) for op in family.ops) else 1
+    """Bytes of the tile-local results at the smallest sensible tile (16 rows a contraction, else single rows)."""
+    rows = max(1, 16 * sum(isinstance(op, Contract) for op in family.ops))
     loops = [a.name for a in family.loops]
     total = 0
     for op in family.ops[:-1]:
@@ -166,10 +166,3 @@ def tile_bytes(graph: Graph, family: Family, stored: set[str]) -> int:
                 size *= a.extent if a.name not in loops else min(rows, a.extent) if a.name == loops[-1] else 1
             total += size
     return total
-
-
-def _points(op: Structured) -> int:
-    n = 1
-    for a in all_axes(op):
-        n *= a.extent
-    return n

@@ -43,6 +43,7 @@ from kernelwright.ir.fuse import (
     worth_inlining,
 )
 from kernelwright.ir.fuse_axes import Reshaped, hoist_divisors, outermost, split_axes, split_reduction
+from kernelwright.ir.fuse_share import share_bodies
 from kernelwright.ir.graph import Contract, Graph, Library, Map, Op, Reduce, Role, Structured, Tensor, all_axes, expressions_of, inputs_of, outputs_of
 from kernelwright.ir.grouping import Cut, group
 from kernelwright.ir.expr import loads_in
@@ -84,7 +85,7 @@ def tidy(graph: Graph, schedule: Schedule, machine: Machine) -> Schedule:
 
 def _build(graph: Graph, schedule: Schedule, machine: Machine, choices: Choices) -> Program:
     graph, micro = choose_leaves(graph, choices, machine)
-    fused, names, inlinable = fuse(graph, choices, micro)
+    fused, names, inlinable = fuse(graph, choices, machine, micro)
     shaped = split_axes(Reshaped(fused))
     shaped = replace(shaped, graph=absorb_epilogues(shaped.graph, lambda old, new: _rename(names, old, new)))
     shaped = _split_reductions(shaped, choices, machine)
@@ -108,7 +109,9 @@ def _build(graph: Graph, schedule: Schedule, machine: Machine, choices: Choices)
     return Program(graph, schedule, tensors, tuple(steps), buffers, workspace, local)
 
 
-def fuse(graph: Graph, choices: Choices, micro: frozenset[str]) -> tuple[Graph, dict[str, str], frozenset[str]]:
+def fuse(
+    graph: Graph, choices: Choices, machine: Machine, micro: frozenset[str]
+) -> tuple[Graph, dict[str, str], frozenset[str]]:
     """The rewritten graph; micro-kernel contractions by output -> name of their decisions; maps that could be inlined."""
     names = {name: name for name in micro}
     open_maps: set[str] = set()
@@ -128,13 +131,17 @@ def fuse(graph: Graph, choices: Choices, micro: frozenset[str]) -> tuple[Graph, 
         open_maps.add(op.output)
         if choices.decided(name) in ("stage", "store"):
             return False
+        if op.output in shared:
+            again = graph.tensors[op.output].bytes > machine.l2_bytes // 4 and _row_bytes(op, uses) > machine.l2_bytes // 4
+            return choices.word(name, ("inline", "stage", "store"), "inline" if again else "stage") == "inline"
         if choices.decided(name) is None and not worth_inlining(op, uses, reduced):
             return False
         return choices.word(name, ("inline", "stage", "store"), "inline") == "inline"
 
     graph = squeeze(drop_dead(simplify_all(graph)))
     graph = inline_maps(graph, views_only)
-    graph = hoist_divisors(absorb_epilogues(graph, renamed))
+    graph, shared = share_bodies(absorb_epilogues(graph, renamed))
+    graph = hoist_divisors(graph)
     reduced = frozenset(op.output for op in graph.ops if isinstance(op, Reduce))
     graph = inline_maps(graph, decide)
     graph = absorb_epilogues(graph, renamed)
@@ -164,6 +171,11 @@ def _split_reductions(shaped: Reshaped, choices: Choices, machine: Machine) -> R
         parts = choices.number(f"split.{op.output}", tried, default, 1, max(outer, 1))
         shaped = split_reduction(shaped, op.output, parts)
     return shaped
+
+
+def _row_bytes(op: Map, uses: list[Op]) -> int:
+    """Bytes of one row of `op`: the part that a reduction among its readers reduces."""
+    return max((product(u.reduce_axes) * 4 for u in uses if isinstance(u, Reduce)), default=0)
 
 
 def _occurrences(op: Map, uses: list[Op]) -> int:
@@ -216,7 +228,7 @@ def _stage(
     vector = None if vector == "none" else vector
     unroll = choices.number(f"unroll.{label}", (1, 2, 4, 8), 1 if vector is None else 4, 1, 16)
     store = Store.NORMAL
-    if stored and vector is not None and _streams(ops[-1], tensors, vector):
+    if stored and vector is not None and tensors[ops[-1].output].role is Role.OUTPUT and _streams(ops[-1], tensors, vector):
         large = tensors[ops[-1].output].bytes >= max(machine.l3_bytes, machine.l2_bytes * 8)
         store = Store(choices.word(f"store.{label}", ("normal", "stream"), "stream" if large else "normal"))
     return Stage(ops, vector, loop_order(ops, vector), unroll, store)
@@ -260,4 +272,4 @@ def _without_needless_views(
     return new_steps, out, kept
 
 
-__all__ = ["Role", "fuse", "knobs", "plan", "tidy"]
+__all__ = ["fuse", "knobs", "plan", "tidy"]
