@@ -24,7 +24,7 @@ def test_matrix_products() -> None:
             "addmm": lambda a, b, w: torch.addmm(w[:, 0], a[0, 0], w.t(), beta=0.5, alpha=2), "mv": lambda a, b, w: w @ a[0, 0, 0],
             "baddbmm": lambda a, b, w: torch.baddbmm(torch.ones(4, 6), a[0], b), "dot": lambda a, b, w: w[0] @ w[1],
             "vm": lambda a, b, w: w[0] @ b, "einsum": lambda a, b, w: torch.einsum("bhik,hkj->bhij", a, b), "outer": lambda a, b, w: torch.outer(w[0], w[1]),
-            "bilinear": lambda a, b, w: F.bilinear(a[0, 0], a[0, 1], torch.ones(2, 5, 5)), "kron": lambda a, b, w: torch.kron(w, w[:2]),
+            "kron": lambda a, b, w: torch.kron(w, w[:2]),
             "tensordot": lambda a, b, w: torch.tensordot(a, w, dims=([3], [1])), "cdist": lambda a, b, w: ((a[0, 0][:, None] - w[None]) ** 2).sum(-1),
             "gram": lambda a, b, w: torch.tril(w @ w.t()), "batch_of_one": lambda a, b, w: a[:, :1] @ b,
         },
@@ -70,12 +70,23 @@ CONVOLUTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions(name: str) -> None:
-    module, shape = CONVOLUTIONS[name]
-    captured = check(module, torch.randn(shape), tolerance=1e-4)
-    wanted = Reduce if "depthwise" in name else Contract
-    assert sum(isinstance(op, wanted) for op in captured.graph.ops) == 1
+class Several(nn.Module):
+    """Several modules, each on its own input."""
+
+    def __init__(self, modules: list[nn.Module]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(modules)
+
+    def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(m(x) for m, x in zip(self.parts, inputs, strict=True))
+
+
+def test_convolutions() -> None:
+    inputs = [torch.randn(shape) for _, shape in CONVOLUTIONS.values()]
+    captured = check(Several([m for m, _ in CONVOLUTIONS.values()]), *inputs, tolerance=1e-4)
+    depthwise = sum("depthwise" in name for name in CONVOLUTIONS)
+    assert sum(isinstance(op, Reduce) for op in captured.graph.ops) == depthwise
+    assert sum(isinstance(op, Contract) for op in captured.graph.ops) == len(CONVOLUTIONS) - depthwise
 
 
 def test_pooling() -> None:
@@ -88,8 +99,8 @@ def test_pooling() -> None:
             "avg_ceil": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True), "avg_divisor": lambda x: F.avg_pool2d(x, 2, divisor_override=3),
             "avg1": lambda x: F.avg_pool1d(x[0], 3, 2), "avg3": lambda x: F.avg_pool3d(x, 2), "adaptive": lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
             "global": lambda x: F.adaptive_avg_pool2d(x, 1), "adaptive1": lambda x: F.adaptive_avg_pool1d(x[0], 4), "unbatched": lambda x: F.max_pool2d(x[0], 2),
-            "adaptive_odd": lambda x: F.adaptive_avg_pool2d(x, (5, 3)), "global_max": lambda x: F.adaptive_max_pool2d(x, 1),
-            "max_ceil": lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True), "lp": lambda x: F.lp_pool2d(x.abs(), 2.0, 2),
+            "adaptive_odd": lambda x: F.adaptive_avg_pool2d(x, (5, 3)), "global_max": lambda x: F.adaptive_max_pool2d(x, 1), "adaptive_max": lambda x: F.adaptive_max_pool2d(x, (5, 4)),
+            "max_ceil": lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True), "adaptive_index": lambda x: F.adaptive_max_pool2d(x, (5, 4), return_indices=True)[1], "lp": lambda x: F.lp_pool2d(x.abs(), 2.0, 2),
         },
         x,
     )  # fmt: skip

@@ -83,6 +83,11 @@ def test_attention() -> None:
     )  # fmt: skip
 
 
+def test_attention_in_half_precision() -> None:
+    q, k, v = (rand(1, 2, 6, 8).bfloat16() for _ in range(3))
+    check(lambda a, b, c: F.scaled_dot_product_attention(a, b, c, is_causal=True), q, k, v, tolerance=5e-2)
+
+
 class Attention(nn.Module):
     """Written by hand, in the manner of minGPT."""
 

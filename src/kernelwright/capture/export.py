@@ -90,7 +90,7 @@ _EXPLANATIONS: tuple[tuple[str, CaptureErrorKind, str, str], ...] = (
         "Kernelwright needs a static graph: use torch.where or masks instead of if, .item() or nonzero.",
     ),
     (
-        r"is mutated|was mutated|were assigned during export|Such attributes must be registered",
+        r"is mutated|was mutated|assigned during export|Such attributes must be registered",
         CaptureErrorKind.STATE_MUTATED,
         "forward changes the module's own state",
         "Return the new state instead of storing it on the module.",
@@ -116,9 +116,8 @@ def short(error: Exception, limit: int = 200) -> str:
 def _check_attributes(messages: list[str]) -> None:
     """Refuse a forward that stores tensors on its module (recurrent layers refresh `_flat_weights`, which is harmless)."""
     for message in messages:
-        if "were assigned during export" not in message:
-            continue
-        names = [n for n in re.findall(r"self\.([\w.\[\]]+)", message.split("were assigned")[0]) if "_flat_weights" not in n]
+        before, found, _ = message.partition("assigned during export")
+        names = [n for n in re.findall(r"self\.([\w.\[\]]+)", before) if found and "_flat_weights" not in n]
         if names:
             raise CaptureError(CaptureErrorKind.STATE_MUTATED, f"forward changes the module's own state: {names[0]}",
                                "Return the new state instead of storing it on the module.")

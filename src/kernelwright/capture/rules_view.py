@@ -37,7 +37,7 @@ from kernelwright.capture.site import (
 )
 from kernelwright.errors import UnsupportedError
 from kernelwright.ir.expr import DType, Expr, Fn, index
-from kernelwright.ir.graph import Tensor
+from kernelwright.ir.graph import Role, Tensor
 
 
 def regrouped(old: Shape, new: Shape, ix: Ix) -> Ix:
@@ -107,7 +107,7 @@ def _alias(s: Site, x: Tensor, **_: object) -> Tensor:
 @rule("clone.default")
 def _clone(s: Site, x: Tensor, **_: object) -> Tensor:
     """A copy only of what the caller owns: a temporary and its clone are one tensor."""
-    return x if x.name in s.written() else s.map(s.shape, s.dtype, lambda ix: load(x, ix))
+    return x if x.role is Role.TEMP else s.map(s.shape, s.dtype, lambda ix: load(x, ix))
 
 
 @rule("permute.default", "permute_copy.default")

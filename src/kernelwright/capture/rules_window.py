@@ -23,6 +23,7 @@ from kernelwright.capture.site import (
     binary,
     both,
     cast,
+    compare,
     const,
     div,
     floordiv,
@@ -37,7 +38,7 @@ from kernelwright.capture.site import (
 )
 from kernelwright.errors import UnsupportedError
 from kernelwright.ir.evaluate import identity
-from kernelwright.ir.expr import DType, Expr, Fn, dtype_of, index
+from kernelwright.ir.expr import DType, Expr, Fn, index
 from kernelwright.ir.graph import Combine, Tensor
 
 Sizes = tuple[int, ...]
@@ -71,30 +72,33 @@ def _max_pool(rank: int) -> Callable[..., tuple[Tensor, Tensor]]:
     ) -> tuple[Tensor, Tensor]:  # fmt: skip
         size = _full(kernel, rank)
         geometry = (size, _full(stride, rank, size), _full(padding, rank), _full(dilation, rank))
-        low = const(identity(Combine.MAX, x.dtype), x.dtype)
         lead = len(x.shape) - rank
-
-        def body(ix: Ix, kx: Ix) -> Expr:
-            guard, at = _reads(x, s.shape, ix[lead:], kx, geometry)
-            return select(guard, load(x, (*ix[:lead], *at)), low)
-
-        values = s.reduce(s.results[0], size, Combine.MAX, body)
-
-        def position(acc: Expr, ix: Ix) -> Expr:
-            """The flat position in the input's window dimensions of the kernel position `acc`."""
-            _, at = _reads(x, s.shape, ix[lead:], _unflattened(acc, size), geometry)
-            flat: Expr = index(0)
-            for i, n in zip(at, x.shape[lead:], strict=True):
-                flat = add(mul(flat, index(n)), i)
-            return flat
-
-        flat_size = [math.prod(size)]
-        positions = s.reduce(
-            s.results[1], flat_size, Combine.ARGMAX, lambda ix, rx: body(ix, _unflattened(rx[0], size)), position
-        )
-        return values, positions
+        return _maxima(s, x, size, lambda ix, kx: _reads(x, s.shape, ix[lead:], kx, geometry))
 
     return lower
+
+
+def _maxima(s: Site, x: Tensor, size: Sizes, reads: Callable[[Ix, Ix], tuple[Expr, Ix]]) -> tuple[Tensor, Tensor]:
+    """The maxima over windows of `size`, and their flat positions in the input's window dimensions."""
+    lead = len(x.shape) - len(size)
+    low = const(identity(Combine.MAX, x.dtype), x.dtype)
+
+    def body(ix: Ix, kx: Ix) -> Expr:
+        guard, at = reads(ix, kx)
+        return select(guard, load(x, (*ix[:lead], *at)), low)
+
+    def position(acc: Expr, ix: Ix) -> Expr:
+        _, at = reads(ix, _unflattened(acc, size))
+        flat: Expr = index(0)
+        for i, n in zip(at, x.shape[lead:], strict=True):
+            flat = add(mul(flat, index(n)), i)
+        return flat
+
+    values = s.reduce(s.results[0], size, Combine.MAX, body)
+    flat_size = [math.prod(size)]
+    return values, s.reduce(
+        s.results[1], flat_size, Combine.ARGMAX, lambda ix, rx: body(ix, _unflattened(rx[0], size)), position
+    )
 
 
 def _unflattened(flat: Expr, size: Sizes) -> Ix:
@@ -158,19 +162,54 @@ for _rank in (1, 2, 3):
 
 @rule("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_avg_pool1d.default")
 def _adaptive_average_pool(s: Site, x: Tensor, size: Sizes) -> Tensor:
-    rank = len(size)
-    dtype, lead = wide(s.dtype), len(x.shape) - rank
-    if any(n % m for n, m in zip(x.shape[lead:], size, strict=True)):
-        raise UnsupportedError("adaptive pooling to a size that does not divide the input's")
-    share = tuple(n // m for n, m in zip(x.shape[lead:], size, strict=True))
+    dtype, lead = wide(s.dtype), len(x.shape) - len(size)
+    widest, reads = _adaptive(x, size)
 
     def body(ix: Ix, kx: Ix) -> Expr:
-        at = [add(mul(i, index(k)), r) for i, k, r in zip(ix[lead:], share, kx, strict=True)]
-        return cast(load(x, (*ix[:lead], *at)), dtype)
+        guard, at = reads(ix, kx)
+        return select(guard, cast(load(x, (*ix[:lead], *at)), dtype), const(0, dtype))
 
-    return s.reduce(
-        s.results[0], share, Combine.SUM, body, lambda acc, ix: div(acc, const(math.prod(share), dtype_of(acc)))
-    )
+    def finish(acc: Expr, ix: Ix) -> Expr:
+        count: Expr = index(1)
+        for o, n, m in zip(ix[lead:], x.shape[lead:], size, strict=True):
+            begin, end = _share(o, n, m)
+            count = mul(count, index(n // m) if n % m == 0 else sub(end, begin))
+        return div(acc, cast(count, dtype))
+
+    return s.reduce(s.results[0], widest, Combine.SUM, body, finish)
+
+
+@rule("adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
+def _adaptive_max_pool(s: Site, x: Tensor, size: Sizes) -> tuple[Tensor, Tensor]:
+    return _maxima(s, x, *_adaptive(x, size))
+
+
+def _share(o: Expr, n: int, m: int) -> tuple[Expr, Expr]:
+    """Where output position `o` of `m` begins and ends in `n` input positions: floor(o n / m), ceil((o + 1) n / m)."""
+    if n % m == 0:
+        begin = mul(o, index(n // m))
+        return begin, add(begin, index(n // m))
+    return floordiv(mul(o, index(n)), index(m)), floordiv(add(mul(o, index(n)), index(n + m - 1)), index(m))
+
+
+def _adaptive(x: Tensor, size: Sizes) -> tuple[Sizes, Callable[[Ix, Ix], tuple[Expr, Ix]]]:
+    """The widest share a dimension, and guard and input position of a point of it: guarded where a share is narrower."""
+    if 0 in size:
+        raise UnsupportedError("adaptive pooling to an empty size")
+    lead = len(x.shape) - len(size)
+    extents = x.shape[lead:]
+
+    def reads(ix: Ix, kx: Ix) -> tuple[Expr, Ix]:
+        guard: Expr = TRUE
+        at: list[Expr] = []
+        for o, k, n, m in zip(ix[lead:], kx, extents, size, strict=True):
+            begin, end = _share(o, n, m)
+            at.append(add(begin, k))
+            guard = guard if n % m == 0 else both(guard, compare(Fn.LT, at[-1], end))
+        return guard, tuple(at)
+
+    widest = (max(-(-(o + 1) * n // m) - o * n // m for o in range(m)) for n, m in zip(extents, size, strict=True))
+    return tuple(widest), reads
 
 
 # Resizing -------------------------------------------------------------------------------------------------------------

@@ -205,10 +205,6 @@ class Site:
         """Dtype of the (first) result."""
         return self.results[0].dtype
 
-    def written(self) -> frozenset[str]:
-        """Names of the tensors that operations so far have made."""
-        return frozenset(n for n, t in self.writing.tensors.items() if t.role is Role.TEMP)
-
     def temp(self, shape: Shape, dtype: DType) -> Tensor:
         """A new temporary."""
         word = "".join(c for c in self.target.split(".")[1] if c.isalnum() or c == "_").strip("_")
