@@ -130,8 +130,9 @@ def test_inputs_and_weights_may_be_returned_and_repeated(library: Path) -> None:
 def test_library_arguments_of_every_kind(library: Path) -> None:
     def call(target: str, args: list[Any], kwargs: dict[str, Any], output: dict[str, Any]) -> torch.Tensor:
         text = json.dumps({"args": args, "kwargs": kwargs})
+        inputs = [spec("a", (2, 3)), spec("b", (2, 3))]
         run = Runner(library, manifest(
-            inputs=[spec("a", (2, 3)), spec("b", (2, 3))], weights=[], temporaries=[], outputs=[output], slots=[], returns=["o"],
+            inputs=inputs, weights=[], temporaries=[], outputs=[output], slots=[], returns=["o"],
             steps=[{"target": target, "arguments": text, "outputs": ["o"]}], output_tree="tensor", packed_bytes=0,
         ))  # fmt: skip
         result: torch.Tensor = run([a, b])
@@ -140,7 +141,8 @@ def test_library_arguments_of_every_kind(library: Path) -> None:
     a, b = torch.randn(2, 3), torch.randn(2, 3)
     out = call("aten.sum.dim_IntList", [{"tensor": "a"}, [1], True], {"dtype": {"dtype": "f64"}}, spec("o", (2, 1), "f64"))
     assert torch.equal(out, a.sum(1, keepdim=True, dtype=torch.float64))
-    assert torch.equal(call("aten.cat.default", [[{"tensor": "a"}, {"tensor": "b"}], 1], {}, spec("o", (2, 6))), torch.cat([a, b], 1))
+    joined = call("aten.cat.default", [[{"tensor": "a"}, {"tensor": "b"}], 1], {}, spec("o", (2, 6)))
+    assert torch.equal(joined, torch.cat([a, b], 1))
     ceiling = call("aten.clamp.default", [{"tensor": "a"}, {"float": "-inf"}, {"float": "inf"}], {}, spec("o", (2, 3)))
     assert torch.equal(ceiling, a)
     clamped = call("aten.clamp.default", [{"tensor": "a"}, None, 0.5], {}, spec("o", (2, 3)))

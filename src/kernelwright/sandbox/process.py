@@ -1,8 +1,8 @@
 """One ordinary subprocess with limits: compilers, tools.
 
 What it does: runs a command in its own session with wall clock, CPU and memory limits and bounded output, and kills
-everything that it started when it ends or its time is up. What it does not do: isolate (zygote does); the commands are the user's own
-compilers. Called by targets; the one place for subprocesses besides zygote and isolation.
+everything that it started when it ends or its time is up. What it does not do: isolate (zygote does); the commands are the
+user's own compilers. Called by targets; the one place for subprocesses besides zygote and isolation.
 """
 
 from __future__ import annotations

@@ -7,11 +7,13 @@ candidate, comparator), because processes of one zygote share its namespaces.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import queue
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -40,6 +42,7 @@ from kernelwright.sandbox.wire import (
     Spawn,
     Spawned,
     ZygoteMessage,
+    close_all,
 )
 from kernelwright.sandbox.worker import Worker
 from kernelwright.sandbox.zygote_main import Configuration
@@ -148,6 +151,7 @@ class _Running:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self._lock = threading.Lock()
         self._exits: dict[int, Exited] = {}
+        self._pidfds: tuple[int, ...] = ()
         layout = lay_out(isolation, mounts, interpreter, self._scratch or Path("/tmp"))
         uid = random.SystemRandom().choice(UIDS) if layout.drops_root else None
         if uid is not None:
@@ -160,7 +164,7 @@ class _Running:
             control_fd=theirs.fileno(), preload=interpreter.preload,
             confine=isolation.strength is not Strength.NONE, landlock=isolation.strength is Strength.KERNEL_LIMITS, become=uid,
             read_only=tuple(map(str, layout.read_only)), writable=tuple(map(str, layout.writable)),
-            other_processes=_other_processes(uid, bubblewrap),
+            other_processes=_other_processes(uid, bubblewrap), count_processes=uid is None and os.geteuid() == 0,
         )  # fmt: skip
         with theirs:
             self.process = _start((*layout.command, msgspec.json.encode(configuration).decode()), layout, theirs, self._errors)
@@ -172,9 +176,11 @@ class _Running:
     def greet(self) -> Hello:
         """Wait until torch is loaded. Raises SandboxError."""
         try:
-            hello = self._receive(time.monotonic() + START_SECONDS)
+            frame = self._control.receive(time.monotonic() + START_SECONDS)
         except (ChannelClosedError, ChannelGarbledError, ChannelTimeoutError) as error:
             raise SandboxError(f"the sandbox did not start: {self._said() or type(error).__name__}") from None
+        self._pidfds = frame.fds
+        hello = msgspec.msgpack.decode(frame.payload, type=ZygoteMessage)
         if not isinstance(hello, Hello) or hello.problem:
             raise SandboxError(f"the sandbox did not start: {getattr(hello, 'problem', '') or self._said()}")
         return hello
@@ -209,7 +215,7 @@ class _Running:
                 return self._exits.pop(number)
             except (ChannelClosedError, ChannelGarbledError, ChannelTimeoutError):
                 pass
-        self.process.kill()
+        self.kill()
         return None
 
     def close(self) -> None:
@@ -218,11 +224,20 @@ class _Running:
         try:
             self.process.wait(GOODBYE_SECONDS)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
+        close_all(self._pidfds)
+        self._pidfds = ()
         self._errors.close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End it by force: the zygote itself, with which its namespace goes, and what started it (bubblewrap)."""
+        for pidfd in self._pidfds:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
 
     def _is_spawned(self, frame: Frame, number: int) -> bool:
         """True for the wanted answer to a fork; remembers the end of workers that is told in between."""
@@ -233,9 +248,6 @@ class _Running:
 
     def _frame(self, deadline: float) -> Frame:
         return self._control.receive(deadline)
-
-    def _receive(self, deadline: float) -> ZygoteMessage:
-        return msgspec.msgpack.decode(self._control.receive(deadline).payload, type=ZygoteMessage)
 
     def _said(self) -> str:
         """The end of what the process wrote to stderr: bubblewrap's complaint or Python's."""

@@ -18,15 +18,19 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
 
 from kernelwright.sandbox import lockdown, worker_main
+from kernelwright.sandbox.limits import Limits
 from kernelwright.sandbox.wire import Channel, ChannelClosedError, ChannelGarbledError, Exited, Hello, Spawn, Spawned, close_all
 
-SWEEP_SECONDS = 3.0
+SWEEP_SECONDS = 10.0  # within the parent's patience (zygote.EXIT_SECONDS)
 SWEEP_PAUSE = 0.002
+WATCH_MILLISECONDS = 100
+MANY = 100
 
 
 class Configuration(msgspec.Struct, frozen=True):
@@ -40,6 +44,7 @@ class Configuration(msgspec.Struct, frozen=True):
     read_only: tuple[str, ...]
     writable: tuple[str, ...]
     other_processes: int
+    count_processes: bool  # RLIMIT_NPROC does not hold here: watch their number
 
 
 class UncleanError(Exception):
@@ -53,7 +58,7 @@ def main() -> None:
     start = time.monotonic()
     problem = _prepare(configuration)
     hello = Hello(os.getuid(), len(os.listdir("/proc/self/task")), time.monotonic() - start, problem)
-    control.send(msgspec.msgpack.encode(hello))
+    control.send(msgspec.msgpack.encode(hello), (os.pidfd_open(os.getpid()),))
     if not problem:
         with contextlib.suppress(ChannelClosedError, ChannelGarbledError, UncleanError):
             _Forker(control, configuration).serve()
@@ -67,6 +72,7 @@ def _prepare(configuration: Configuration) -> str:
         lockdown.forbid_new_privileges()
         if configuration.become is not None:
             lockdown.become(configuration.become)
+            lockdown.die_with_parent()  # a change of user has cleared it
         elif configuration.landlock and os.geteuid() == 0:
             lockdown.drop_capabilities()
         if configuration.landlock:
@@ -89,6 +95,7 @@ class _Forker:
         self.control = control
         self.configuration = configuration
         self.workers: dict[int, int] = {}  # pid -> number
+        self.limits: dict[int, Limits] = {}
 
     def serve(self) -> None:
         """Fork, reap and sweep until the parent goes away. Raises ChannelClosedError then."""
@@ -101,7 +108,10 @@ class _Forker:
         poller.register(self.control, select.POLLIN)
         poller.register(wake, select.POLLIN)
         while True:
-            ready = dict(poller.poll())
+            watching = self.configuration.count_processes and self.workers
+            ready = dict(poller.poll(WATCH_MILLISECONDS if watching else None))
+            if watching:
+                self._watch()
             if wake in ready:
                 os.read(wake, 4096)
                 self._reap()
@@ -126,7 +136,7 @@ class _Forker:
                 raise
             finally:
                 os._exit(code)  # never back into the zygote's loop
-        self.workers[pid] = spawn.number
+        self.workers[pid], self.limits[pid] = spawn.number, spawn.limits
         close_all(fds)
         pidfd = os.pidfd_open(pid)
         self.control.send(msgspec.msgpack.encode(Spawned(spawn.number)), (pidfd,))
@@ -137,27 +147,42 @@ class _Forker:
         while (ended := _wait_any()) is not None:
             pid, status, usage = ended
             number = self.workers.pop(pid, None)
+            self.limits.pop(pid, None)
             if number is not None:
+                _kill_group(pid)
                 swept = self._sweep()
                 cpu = usage.ru_utime + usage.ru_stime
                 self.control.send(msgspec.msgpack.encode(Exited(number, status, cpu, usage.ru_maxrss * 1024, swept)))
 
     def _sweep(self) -> int:
-        """Kill our children that are no workers (orphans that we adopted) until none is left. Raises UncleanError."""
+        """Kill all our descendants but the living workers and theirs, until none is left. Raises UncleanError."""
         swept = 0
         deadline = time.monotonic() + SWEEP_SECONDS
-        while orphans := _children() - self.workers.keys():
+        while left := _below(os.getpid(), self.workers):
             if time.monotonic() > deadline:
                 raise UncleanError
-            for pid in orphans:
-                try:
+            if len(left) > MANY and os.getpid() == 1:
+                os.kill(-1, signal.SIGKILL)  # in one stroke, other workers too: a bomb grows faster than a list of it is read
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-                    ended, _ = os.waitpid(pid, 0 if _is_dead(pid) else os.WNOHANG)
-                    swept += ended == pid
-                except (ProcessLookupError, ChildProcessError):
-                    continue
             time.sleep(SWEEP_PAUSE)
+            for pid in left:  # by number: a worker that ends meanwhile is for `_reap`
+                with contextlib.suppress(ChildProcessError):  # not our child yet
+                    swept += os.waitpid(pid, os.WNOHANG)[0] == pid
         return swept
+
+    def _watch(self) -> None:
+        """Kill workers that hold too many processes, where the kernel does not count them (root behind a user namespace)."""
+        for pid, limits in list(self.limits.items()):
+            if pid in self.workers and len(_below(pid, ())) > limits.processes:
+                _kill_group(pid)
+
+
+def _kill_group(pid: int) -> None:
+    """Kill a worker with all that stayed in its process group, at once."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _wait_any() -> tuple[int, int, resource.struct_rusage] | None:
@@ -168,21 +193,25 @@ def _wait_any() -> tuple[int, int, resource.struct_rusage] | None:
     return (pid, status, usage) if pid else None
 
 
-def _children() -> set[int]:
-    """Our children, dead or alive, from /proc (its `children` file is not in every kernel)."""
-    me = os.getpid()
-    return {int(name) for name in os.listdir("/proc") if name.isdigit() and _stat(int(name))[1] == me}
+def _below(root: int, spared: Collection[int]) -> list[int]:
+    """The descendants of `root`, dead or alive, without those in `spared` and what is below them."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            children.setdefault(_parent(int(name)), []).append(int(name))
+    found: list[int] = []
+    stack = [root]
+    while stack:
+        below = [pid for pid in children.get(stack.pop(), ()) if pid not in spared]
+        found += below
+        stack += below
+    return found
 
 
-def _is_dead(pid: int) -> bool:
-    return _stat(pid)[0] == "Z"
-
-
-def _stat(pid: int) -> tuple[str, int]:
-    """State letter and parent of a process; ("", 0) where it is gone."""
+def _parent(pid: int) -> int:
+    """The parent of a process; 0 where it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            state, parent = file.read().rpartition(")")[2].split()[:2]
-    except (OSError, ValueError):
-        return "", 0
-    return state, int(parent)
+            return int(file.read().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
