@@ -56,13 +56,20 @@ def machine_has(isa: str) -> bool:
     return {"avx512": "avx512bw", "avx2": "avx2"}.get(isa, "sse2") in flags
 
 
-def compile_printed(printed: Printed, folder: Path, isa: str = "avx2", compiler: str = "g++", extra: tuple[str, ...] = ()) -> Path:
+def compile_printed(
+    printed: Printed, folder: Path, isa: str = "avx2", compiler: str = "g++", extra: tuple[str, ...] = ()
+) -> Path:
     """The shared object of `printed`. Warnings are errors."""
-    name = hashlib.sha256((printed.source + isa + compiler + repr(extra)).encode()).hexdigest()[:16]
+    return compile_text(printed.source, folder, isa, compiler, extra)
+
+
+def compile_text(text: str, folder: Path, isa: str = "avx2", compiler: str = "g++", extra: tuple[str, ...] = ()) -> Path:
+    """The shared object of a translation unit."""
+    name = hashlib.sha256((text + isa + compiler + repr(extra)).encode()).hexdigest()[:16]
     source, target = folder / f"{name}.cpp", folder / f"{name}.so"
     if target.exists():
         return target
-    source.write_text(printed.source)
+    source.write_text(text)
     command = [compiler, *FLAGS, *ISA[isa], *extra, str(source), "-o", str(target), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:3000]
@@ -74,6 +81,13 @@ def aligned(size: int, dtype: np.dtype, fill: int = 0xFF, alignment: int = 64, s
     raw = np.full(size * dtype.itemsize + 2 * alignment, fill, dtype=np.uint8)
     start = (-raw.ctypes.data) % alignment + shift
     return raw[start : start + size * dtype.itemsize].view(dtype)
+
+
+def exactly(size: int, dtype: np.dtype, fill: int = 0xFF, alignment: int = 64, shift: int = 0) -> np.ndarray:
+    """As `aligned` to 16 bytes only, in an allocation that ends with the array, so that a sanitizer sees what goes beyond."""
+    del alignment
+    raw = np.full(size * dtype.itemsize + shift, fill, dtype=np.uint8)
+    return raw[shift:].view(dtype)
 
 
 def empty(spec: TensorSpec, shift: int = 0) -> np.ndarray:

@@ -28,7 +28,7 @@ What `cpp.py` asks of `cpp_contract` for a Contract stage with a leaf:
   `Context.panels` by side. Sizes are for the widest ISA where they depend on it.
 - `print_prepare(stage, nest, context, panel) -> list[str]` and `print_ahead(...)` alike: statements that fill part `slice` (a
   `const long` in scope, 0 <= slice < panel.slices) of the panel from the operand. Slices run in parallel and in any order;
-  no tile variable (`<axis>_0`) is in scope. `kw_prepare` runs the former once, the `kw_run_<i>` of the nest the latter
+  the statements declare the tile variables (`<axis>_0`, `<axis>_end`) that they need from `slice`. `kw_prepare` runs the former once, the `kw_run_<i>` of the nest the latter
   before the nest's loops.
 """
 
@@ -48,9 +48,18 @@ C_TYPE = {
 }  # fmt: skip  (the type of an element in memory)
 
 
+RESERVED = frozenset(
+    "W U u left pool thread scratch slice tile frame local data slot auto bool break case char class const continue default "
+    "delete do double else enum export extern false float for friend goto if inline int long new operator private public "
+    "register return short signed sizeof static struct switch template this throw true try typedef union unsigned using "
+    "vec virtual void volatile while i8 i16 i32 i64 u8 f16 bf16".split()
+)
+
+
 def identifier(name: str) -> str:
-    """`name` as a part of a C identifier."""
-    return re.sub(r"\W", "_", name)
+    """The name of an axis as a C++ variable, or of a tensor as a part of one."""
+    text = re.sub(r"\W", "_", name)
+    return f"{text}_" if text in RESERVED or text.startswith("kw_") else text
 
 
 @dataclass(frozen=True)
@@ -150,7 +159,8 @@ class Context:
         terms = dict(form.terms)
         for base, extent in zip(reversed(buffer.base), reversed(buffer.shape), strict=True):
             if base is not None:
-                terms[f"{base}_0"] = terms.get(f"{base}_0", 0) - stride
+                start = f"{identifier(base)}_0"
+                terms[start] = terms.get(start, 0) - stride
             stride *= extent
         return Linear(form.constant, tuple(terms.items()), form.opaque)
 

@@ -346,7 +346,7 @@ class Emitter:
             return value if dtype_of(expr.args[0]) is expr.dtype else self.round(value, expr.dtype)
         args = [self.value(a) for a in expr.args]
         if expr.fn in COMPARE:
-            return self._compare(COMPARE[expr.fn], self._same(args))
+            return self._compare(COMPARE[expr.fn], self._same(self._narrowed(expr, args)))
         if expr.fn in (Fn.ISNAN, Fn.ISINF):
             return self._classify(expr.fn, args[0])
         if expr.fn is Fn.NOT or expr.fn in BITWISE:
@@ -390,6 +390,17 @@ class Emitter:
         ranges = self.context.ranges()
         a, b = (interval(e, ranges) for e in expr.args)
         return a is not None and b is not None and a[0] >= 0 and b[0] > 0
+
+    def _narrowed(self, expr: Call, args: list[Value]) -> list[Value]:
+        """An I64 scalar beside an I32 vector as I32, where its range allows it."""
+        if not any(a.vector and a.dtype is DType.I32 for a in args):
+            return args
+        found = []
+        for e, a in zip(expr.args, args, strict=True):
+            bounds = None if a.vector or a.dtype is not DType.I64 else interval(e, self.context.ranges())
+            fits = bounds is not None and bounds[0] in INT32 and bounds[1] in INT32
+            found.append(self.cast(a, DType.I32) if fits else a)
+        return found
 
     def _same(self, args: list[Value]) -> list[Value]:
         """Both operands in one type, the wider one."""

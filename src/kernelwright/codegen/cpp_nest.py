@@ -7,7 +7,7 @@ What it does not do: the loops inside a tile (`cpp_stage`, `cpp_contract`). Call
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kernelwright.codegen import cpp_contract
 from kernelwright.codegen.cpp_context import C_TYPE, Context, Panel, Used, identifier
@@ -100,8 +100,7 @@ def _panel_name(nest: Nest, number: int, panel: Panel) -> str:
 
 def _panel_worker(program: Program, nest: Nest, number: int, panel: Panel, layout: Layout, used: Used) -> list[str]:
     tensors = Used(used.snippets, {}, 0)
-    whole = replace(nest, loops=tuple(replace(loop, step=loop.extent) for loop in nest.loops))
-    context = replace(_context(program, nest, number, layout, tensors), nest=whole)
+    context = _context(program, nest, number, layout, tensors)
     prepared = panel.packing is Packing.PREPARED
     printer = cpp_contract.print_prepare if prepared else cpp_contract.print_ahead
     body = printer(nest.stages[number], nest, context, panel)
@@ -144,7 +143,8 @@ def _pointer(program: Program, layout: Layout, tensor: str, written: bool) -> st
         Place.WORKSPACE: lambda: f"(frame.workspace + {buffer.offset})",
         Place.LOCAL: lambda: f"(local + {buffer.offset})",
     }[buffer.place]()
-    return f"{kind} __restrict const p_{identifier(tensor)} = ({kind}){source};"
+    alone = " __restrict" if buffer.place is Place.ARGUMENT else ""  # planned memory is shared over time
+    return f"{kind}{alone} const p_{identifier(tensor)} = ({kind}){source};"
 
 
 def _chunks(nest: Nest) -> int:
@@ -221,7 +221,8 @@ def _header(nest: Nest) -> list[str]:
 def _about(stage: Stage) -> str:
     if stage.leaf is not None:
         leaf = stage.leaf
-        return f"contraction, {leaf.mr} x {leaf.nr} vectors, K blocks of {leaf.kc}, {leaf.pack_m.value}/{leaf.pack_n.value} packing"
+        packing = f"{leaf.pack_m.value}/{leaf.pack_n.value} packing"
+        return f"contraction, {leaf.mr} x {leaf.nr} vectors, K blocks of {leaf.kc}, {packing}"
     parts = [f"vectors along {stage.vector} by {stage.unroll}" if stage.vector else "scalar"]
     if stage.order:
         parts.append(f"loops {', '.join(stage.order)}")

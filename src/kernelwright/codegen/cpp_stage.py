@@ -6,7 +6,7 @@ What it does not do: tile loops and threads (`cpp_nest`), contractions (`cpp_con
 Arrangement, outermost first: the output axes of `order`; then, with the vector axis an output axis, its loop in blocks of U
 vectors and the reduce or scan loops inside it with accumulators in registers; with the vector axis a reduce axis, the other
 reduce loops and then its loop with U independent accumulators; with the vector axis the scan axis, its loop with a carry.
-A stage's outputs never share memory with what it loads, so a last vector may overlap the one before it.
+Where a stage does not work in place, the last vector of an output axis may overlap the one before it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from math import prod
 
 from kernelwright.codegen.cpp_body import Body
 from kernelwright.codegen.cpp_context import Context, identifier
@@ -21,9 +22,9 @@ from kernelwright.codegen.cpp_expr import Emitter, Lanes, Scope
 from kernelwright.codegen.cpp_split import Interior, interior
 from kernelwright.codegen.cpp_text import braces
 from kernelwright.errors import UnsupportedError
-from kernelwright.ir.expr import Const, DType, Expr, substitute
-from kernelwright.ir.graph import Combine, Contract, Map, Reduce, Scan, Structured, all_axes
-from kernelwright.ir.tile import Nest, Stage
+from kernelwright.ir.expr import Const, DType, Expr, Fn, call, dtype_of, substitute
+from kernelwright.ir.graph import Combine, Contract, Map, Reduce, Scan, Structured, all_axes, inputs_of
+from kernelwright.ir.tile import Buffer, Nest, Place, Program, Stage
 
 WIDEST = 64  # bytes of the widest vector
 BLOCK = 256  # additions of f32 into one accumulator before it is added to the total
@@ -49,9 +50,12 @@ class _Stage:
     """The printer of one stage; holds the arrangement of its loops."""
 
     def __init__(self, stage: Stage, nest: Nest, context: Context) -> None:
+        ops = tuple(_as_reduce(op) for op in stage.ops)
+        stage = replace(stage, ops=ops)
+        context = replace(context, stage=stage)
         self.stage, self.nest, self.context = stage, nest, context
         zero = {a: Const(0, DType.I64) for a in self._axes() if context.single(a)}
-        self.ops: tuple[Structured, ...] = tuple(_fix(op, zero) for op in stage.ops)
+        self.ops: tuple[Map | Reduce | Scan, ...] = tuple(_fix(op, zero) for op in ops)
         self.reduced = self._reduced()
         scans = {op.axis for op in stage.ops if isinstance(op, Scan)}
         if len(scans) > 1 or (scans and self.reduced):
@@ -92,7 +96,7 @@ class _Stage:
 
     def _comment(self, op: Structured) -> str:
         names = ", ".join(a.name for a in op.axes)
-        over = ", ".join(a.name for a in op.reduce_axes) if isinstance(op, Reduce | Contract) else ""
+        over = ", ".join(a.name for a in op.reduce_axes) if isinstance(op, Reduce) else ""
         kind = type(op).__name__.lower() if isinstance(op, Map) else getattr(op, "combine", Combine.SUM).value
         if isinstance(op, Scan):
             kind, over = f"running {kind}", op.axis
@@ -112,6 +116,17 @@ class _Stage:
         """Both ends of an axis in this tile, limits included."""
         low, high = self.context.bounds(axis)
         return low, self.stops.get(axis, high)
+
+    def in_place(self) -> bool:
+        """True where an output may share memory with what the stage loads (then at the same index, as planned)."""
+        program = self.context.program
+        outputs = [program.buffers[op.output] for op in self.ops]
+        inputs = [program.buffers[name] for op in self.ops for name in inputs_of(op)]
+        return any(
+            a.place is b.place and a.place in (Place.LOCAL, Place.WORKSPACE) and a.tensor != b.tensor
+            and _meet(_extent(program, a), _extent(program, b))
+            for a in outputs for b in inputs
+        )  # fmt: skip
 
     def lane_bytes(self) -> int:
         """Bytes of the widest value that a vector of this stage holds, found by printing the body once for nothing."""
@@ -237,10 +252,10 @@ class _Stage:
             lines += braces(f"for (; {base} + U * W <= {high}; {base} += U * W)", vectors)
         if exact and exact % (self.stage.unroll * widest) == 0:
             return
-        part = "n" if not exact or exact % widest else None
+        part = "left" if not exact or exact % widest else None
         tail: list[str] = [f"const long {name} = {base};"]
         if part:
-            tail.append(f"const long n = {high} - {base} < W ? {high} - {base} : W;")
+            tail.append(f"const long left = {high} - {base} < W ? {high} - {base} : W;")
         self._point(scopes, tail, body, "0", part)
         lines += braces(f"for (; {base} < {high}; {base} += W)", tail)
 
@@ -273,14 +288,14 @@ class _Stage:
             lines.append(f"long {name} = {low};")
             lines += braces(f"for (; {name} + W <= {high}; {name} += W)", full)
             if ragged:
-                self._point(scopes, partial, body, None, "n")
-                lines += braces(f"if ({name} < {high})", [f"const long n = {high} - {name};", *partial])
+                self._point(scopes, partial, body, None, "left")
+                lines += braces(f"if ({name} < {high})", [f"const long left = {high} - {name};", *partial])
             return
         lines.append(f"long {name} = {high} - W;")
         lines += braces(f"for (; {name} >= {low}; {name} -= W)", full)
         if ragged:
-            self._point(scopes, partial, body, None, "n")
-            head = [f"const long n = {name} + W - {low};", f"{name} = {low};", *partial]
+            self._point(scopes, partial, body, None, "left")
+            head = [f"const long left = {name} + W - {low};", f"{name} = {low};", *partial]
             lines += braces(f"if ({name} + W > {low})", head)
 
     # -- the vector axis is an output axis ----------------------------------------------------------------------------
@@ -288,7 +303,7 @@ class _Stage:
     def _interior(self) -> Interior:
         if self.vector is None or self.vector in self.reduced or self.vector == self.scanned:
             return Interior((), frozenset())
-        bodies = [op.body for op in self.ops if not isinstance(op, Contract)]
+        bodies = [op.body for op in self.ops]
         return interior(bodies, self.vector, frozenset(self.inner), self.context)
 
     def _beside(self, scopes: list[Scope]) -> None:
@@ -297,7 +312,7 @@ class _Stage:
         low, high = self.bounds(self.vector)
         width, same = self.context.width(self.vector)
         extent = self.context.extent(self.vector)
-        if self.vector in self.stops:
+        if self.vector in self.stops or self.in_place():
             span = Span(low, high, 0, 1)
         else:
             span = Span(low, high, width if same else extent % width, width if same else 1)
@@ -308,9 +323,7 @@ class _Stage:
         self._vectors(scopes, span, split.true, partial=False)
         name, border = identifier(self.vector), []  # type: tuple[str, list[str]]
         self._scalar([*scopes, Scope(border, scopes[-1].axes | {self.vector})])
-        start = f"{span.low} > {low} ? {low} : {span.high}"
-        step = f"{name} = {name} + 1 == {span.low} ? {span.high} : {name} + 1"
-        scopes[-1].lines += braces(f"for (long {name} = {start}; {name} < {high}; {step})", border)
+        scopes[-1].lines += _around(name, (low, high), (span.low, span.high), border)
 
     def _inside(self, scopes: list[Scope], span: Span, split: Interior) -> Span:
         """Declares where the guards hold; an interior narrower than a vector becomes empty, at the end of the range."""
@@ -329,12 +342,14 @@ class _Stage:
                 (lows if bound.lower else highs).append(str(-value if bound.lower else value + 1))
         if fixed:
             start, stop = max(map(int, lows)), min(map(int, highs))
-            if stop - start >= WIDEST // self.lane_bytes():
+            if stop - start >= WIDEST // self.lane_bytes() and not self.in_place():
                 return Span(str(start), str(stop), stop - start, stop - start)
         first, last = f"{name}_in", f"{name}_out"
         least, most = self.context.use("kw_min"), self.context.use("kw_max")
         lines.append(f"long {first} = {_nested(most, lows)}, {last} = {_nested(least, highs)};")
         lines.append(f"if ({last} - {first} < W) {first} = {last} = {span.high};")
+        if self.in_place():
+            lines.append(f"{last} -= ({last} - {first}) % W;")
         return Span(first, last, 0, 1)
 
     def _vectors(self, scopes: list[Scope], span: Span, true: frozenset[Expr], partial: bool) -> None:
@@ -360,7 +375,7 @@ class _Stage:
         lines.append(f"long {name} = {span.low};")
         full = self._block(scopes, true, None, name, None)
         lines += braces(f"for (; {name} + W <= {span.high}; {name} += W)", full)
-        rest = [f"const long n = {span.high} - {name};", *self._block(scopes, true, None, name, "n")]
+        rest = [f"const long left = {span.high} - {name};", *self._block(scopes, true, None, name, "left")]
         lines += braces(f"if ({name} < {span.high})", rest)
 
     def _block(self, scopes: list[Scope], true: frozenset[Expr], unroll: str | None, base: str, part: str | None) -> list[str]:
@@ -414,15 +429,50 @@ def op_dtype(context: Context, op: Structured) -> DType:
     return context.tensor(op.output).dtype
 
 
-def _fix(op: Structured, zero: dict[str, Const]) -> Structured:
+def _as_reduce(op: Structured) -> Map | Reduce | Scan:
+    """A contraction that has no leaf of its own is a sum of products."""
+    if not isinstance(op, Contract):
+        return op
+    sides = (e if dtype_of(e) is op.accumulate else call(Fn.CAST, e, dtype=op.accumulate) for e in (op.lhs, op.rhs))
+    body = call(Fn.MUL, *sides, dtype=op.accumulate)
+    return Reduce(op.output, op.axes, op.reduce_axes, Combine.SUM, body, op.accumulate, op.finish, op.origin)
+
+
+def _fix(op: Map | Reduce | Scan, zero: dict[str, Const]) -> Map | Reduce | Scan:
     """The operation with axes of extent 1 set to 0 in its expressions."""
     values: dict[str, Expr] = dict(zero)
     if isinstance(op, Map):
         return replace(op, body=substitute(op.body, values))
     finish = None if op.finish is None else substitute(op.finish, values)
-    if isinstance(op, Contract):
-        return replace(op, lhs=substitute(op.lhs, values), rhs=substitute(op.rhs, values), finish=finish)
     return replace(op, body=substitute(op.body, values), finish=finish)
+
+
+def _around(name: str, whole: tuple[str, str], inner: tuple[str, str], body: list[str]) -> list[str]:
+    """A loop over `whole` without `inner`."""
+    low, high = whole
+    if all(text.isdigit() for text in (low, high, *inner)):
+        if inner == (low, high):
+            return []
+        if inner[1] == high:
+            return braces(f"for (long {name} = {low}; {name} < {inner[0]}; ++{name})", body)
+        if inner[0] == low:
+            return braces(f"for (long {name} = {inner[1]}; {name} < {high}; ++{name})", body)
+        start = low
+    else:
+        start = f"{inner[0]} > {low} ? {low} : {inner[1]}"
+    step = f"{name} = {name} + 1 == {inner[0]} ? {inner[1]} : {name} + 1"
+    return braces(f"for (long {name} = {start}; {name} < {high}; {step})", body)
+
+
+def _extent(program: Program, buffer: Buffer) -> tuple[int, int]:
+    """The bytes that a planned buffer takes."""
+    tensor = program.tensors[buffer.tensor]
+    size = prod(buffer.shape) * tensor.dtype.bytes if buffer.place is Place.LOCAL else tensor.bytes
+    return buffer.offset, buffer.offset + size
+
+
+def _meet(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return a[0] < b[1] and b[0] < a[1]
 
 
 def _nested(fn: str, parts: list[str]) -> str:

@@ -1,0 +1,155 @@
+// causal: printed by Kernelwright. Schedule:
+//   (all defaults)
+
+typedef long i64;
+typedef int i32;
+typedef short i16;
+typedef signed char i8;
+typedef unsigned char u8;
+
+#if defined(KW_ISA_AVX512)
+constexpr int kw_bytes = 64;
+#elif defined(KW_ISA_AVX2)
+constexpr int kw_bytes = 32;
+#else
+constexpr int kw_bytes = 16;
+#endif
+
+#define KW_PRAGMA(text) _Pragma(#text)
+#define KW_UNROLL(n) KW_PRAGMA(GCC unroll n)
+#define KW_INLINE static inline __attribute__((always_inline))
+
+// vec<T, N>: N elements of T in one vector register.
+template <class T, int N> struct kw_vec { typedef T type __attribute__((vector_size(N * sizeof(T)))); };
+template <class T, int N> using vec = typename kw_vec<T, N>::type;
+template <class T> struct kw_bare { using type = T; };
+template <class T> struct kw_bare<T&> { using type = T; };
+template <class V> using kw_element = typename kw_bare<decltype(V{}[0])>::type;
+template <class V> constexpr int kw_count = sizeof(V) / sizeof(kw_element<V>);
+template <int Bytes> struct kw_int;
+template <> struct kw_int<1> { using type = i8; };
+template <> struct kw_int<2> { using type = i16; };
+template <> struct kw_int<4> { using type = i32; };
+template <> struct kw_int<8> { using type = i64; };
+template <class V> using kw_ints = vec<typename kw_int<sizeof(kw_element<V>)>::type, kw_count<V>>;
+template <int... L> struct kw_list {};
+template <int N, int... L> struct kw_upto : kw_upto<N - 1, N - 1, L...> {};
+template <int... L> struct kw_upto<0, L...> { using type = kw_list<L...>; };
+template <int N> using kw_indices = typename kw_upto<N>::type;
+
+struct kw_pool {
+  void (*parallel)(void (*fn)(void*), void* data, unsigned threads, unsigned flags);
+  int (*thread_num)(void);
+  int threads;
+};
+
+// x in every lane.
+template <class V, int... L> KW_INLINE V kw_splat_of(kw_element<V> x, kw_list<L...>) { return V{((void)L, x)...}; }
+template <class V> KW_INLINE V kw_splat(kw_element<V> x) { return kw_splat_of<V>(x, kw_indices<kw_count<V>>()); }
+
+// 0, 1, 2, ...
+template <class V, int... L> KW_INLINE V kw_iota_of(kw_list<L...>) { return V{L...}; }
+template <class V> KW_INLINE V kw_iota() { return kw_iota_of<V>(kw_indices<kw_count<V>>()); }
+
+// Each lane converted as C does; float to integer truncates.
+template <class V, class U> KW_INLINE V kw_convert(U u) { return __builtin_convertvector(u, V); }
+
+// W consecutive elements, of any alignment. 16-bit floats are widened to float.
+template <int W, class T> KW_INLINE auto kw_load(const T* p) {
+  vec<T, W> v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// Lanes in the form in which *p stores them.
+template <class T, class V> KW_INLINE auto kw_narrow(const T*, V v) {
+  if constexpr (sizeof(T) == sizeof(kw_element<V>)) return (vec<T, kw_count<V>>)v;
+  else return kw_convert<vec<T, kw_count<V>>>(v);
+}
+
+template <class T, class V> KW_INLINE void kw_store(T* p, V v) {
+  const auto x = kw_narrow(p, v);
+  __builtin_memcpy((void*)p, &x, sizeof x);
+}
+
+// What the threads of a nest share.
+struct kw_frame {
+  void* const* t;
+  char* workspace;
+  char* packed;
+  const kw_pool* pool;
+  long next;    // the first tile that no thread has taken
+  bool serial;  // no other thread takes part
+};
+
+static void kw_launch(void (*worker)(void*), kw_frame* frame, long chunks, int wanted) {
+  const kw_pool* const pool = frame->pool;
+  long threads = wanted > 0 && wanted < pool->threads ? wanted : pool->threads;
+  if (threads > chunks) threads = chunks;
+  frame->next = 0;
+  frame->serial = threads <= 1 || !pool->parallel || !pool->thread_num;
+  if (frame->serial) worker(frame);
+  else pool->parallel(worker, frame, (unsigned)threads, 0);
+}
+
+// Nest n_y. Tile loops: i 0..64 by 4; the first 1 in parallel, 2 tiles a chunk.
+// Stage 0: vectors along j by 4, loops i.
+static void nest_n_y(void* data) {
+  kw_frame& frame = *(kw_frame*)data;
+  const float* __restrict const p_x = (const float*)frame.t[0];
+  float* __restrict const p_y = (float*)frame.t[1];
+  for (long tile_c; (tile_c = __atomic_fetch_add(&frame.next, 2, __ATOMIC_RELAXED)) < 16;) {
+    for (long tile = tile_c; tile < tile_c + 2; ++tile) {
+      const long i_0 = tile * 4, i_end = i_0 + 4;
+      // y[i, j]: map (y)
+      {
+        constexpr int W = kw_bytes / 4;
+        for (long i = i_0; i < i_end; ++i) {
+          KW_UNROLL(4)
+          for (long j_v = 0; j_v < 100; j_v += W) {
+            const long j = j_v + W <= 100 ? j_v : 100 - W;
+            const auto x_1 = kw_load<W>(p_x + i * 100 + j);
+            const auto y__2 = (kw_iota<vec<i32, W>>() + (i32)j <= (i32)i) ? x_1 : kw_splat<vec<float, W>>(-__builtin_inff());
+            kw_store(p_y + i * 100 + j, y__2);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Nest n_z. Tile loops: i 0..64 by 4; the first 1 in parallel, 2 tiles a chunk.
+// Stage 0: vectors along j by 4, loops i.
+static void nest_n_z(void* data) {
+  kw_frame& frame = *(kw_frame*)data;
+  const float* __restrict const p_x = (const float*)frame.t[0];
+  float* __restrict const p_z = (float*)frame.t[2];
+  for (long tile_c; (tile_c = __atomic_fetch_add(&frame.next, 2, __ATOMIC_RELAXED)) < 16;) {
+    for (long tile = tile_c; tile < tile_c + 2; ++tile) {
+      const long i_0 = tile * 4, i_end = i_0 + 4;
+      // z[i, j]: map (z)
+      {
+        constexpr int W = kw_bytes / 4;
+        for (long i = i_0; i < i_end; ++i) {
+          KW_UNROLL(4)
+          for (long j_v = 1; j_v < 100; j_v += W) {
+            const long j = j_v + W <= 100 ? j_v : 100 - W;
+            const auto x_1 = kw_load<W>(p_x + i * 100 + j - 1);
+            kw_store(p_z + i * 100 + j, x_1);
+          }
+          for (long j = 0; j < 1; ++j) {
+            const auto z__2 = (j - 1 >= 0) ? p_x[i * 100 + j - 1] : p_x[i * 100 + j];
+            p_z[i * 100 + j] = z__2;
+          }
+        }
+      }
+    }
+  }
+}
+
+
+extern "C" void kw_run_0(void* const* t, char* workspace, char* packed, const kw_pool* pool) {
+  kw_frame frame = {t, workspace, packed, pool, 0, true};
+  kw_launch(nest_n_y, &frame, 8, 1);
+  kw_launch(nest_n_z, &frame, 8, 1);
+}
