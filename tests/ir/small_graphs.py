@@ -153,7 +153,8 @@ def maxpool(n: int = 2, h: int = 9, w: int = 9) -> Graph:
         return call(Fn.SUB, call(Fn.ADD, call(Fn.MUL, Axis(o), index(2)), Axis(k)), index(1))
 
     inside: Expr = call(Fn.GE, at("y", "ky"), index(0))
-    for condition in (call(Fn.GE, at("x", "kx"), index(0)), call(Fn.LT, at("y", "ky"), index(h)), call(Fn.LT, at("x", "kx"), index(w))):
+    inner = (call(Fn.GE, at("x", "kx"), index(0)), call(Fn.LT, at("y", "ky"), index(h)), call(Fn.LT, at("x", "kx"), index(w)))
+    for condition in inner:
         inside = call(Fn.AND, inside, condition, dtype=DType.BOOL)
     b.emit(Map("r", axes(n=n, h=h, w=w), call(Fn.EXP, b.load("x", "n", "h", "w"))))
     body = call(Fn.SELECT, inside, b.load("r", "n", at("y", "ky"), at("x", "kx")), f(float("-inf")))
@@ -176,7 +177,7 @@ def mlp(m: int = 9, k: int = 12, h: int = 18, n: int = 10) -> Graph:
     return b.graph("y")
 
 
-def conv(n: int = 2, ic: int = 3, oc: int = 8, h: int = 6, w: int = 7, residual: bool = True) -> Graph:
+def conv(n: int = 2, ic: int = 3, oc: int = 8, h: int = 6, w: int = 7) -> Graph:
     b = Builder("conv")
     b.tensor("x", (n, ic, h, w), Role.INPUT)
     b.tensor("wt", (oc, ic, 3, 3), Role.WEIGHT)
@@ -191,9 +192,7 @@ def conv(n: int = 2, ic: int = 3, oc: int = 8, h: int = 6, w: int = 7, residual:
     b.emit(Contract("o", axes(n=n, f=oc, y=h, x=w), axes(c=ic, ky=3, kx=3), lhs, b.load("wt", "f", "c", "ky", "kx"), F))
     b.emit(Map("rs", axes(f=oc), call(Fn.RSQRT, call(Fn.ADD, call(Fn.ABS, b.load("var", "f")), f(1.0)))))
     b.emit(Map("bn", axes(n=n, f=oc, y=h, x=w), call(Fn.MUL, b.load("o", "n", "f", "y", "x"), b.load("rs", "f"))))
-    out: Expr = b.load("bn", "n", "f", "y", "x")
-    if residual:
-        out = call(Fn.ADD, out, b.load("z", "n", "f", "y", "x"))
+    out = call(Fn.ADD, b.load("bn", "n", "f", "y", "x"), b.load("z", "n", "f", "y", "x"))
     b.emit(Map("r", axes(n=n, f=oc, y=h, x=w), call(Fn.MAX, out, f(0.0))))
     return b.graph("r")
 
@@ -202,7 +201,8 @@ def attention(bs: int = 2, heads: int = 3, t: int = 11, d: int = 8, causal: bool
     b = Builder("attention")
     for name in "qkv":
         b.tensor(name, (bs, heads, t, d), Role.INPUT)
-    b.emit(Contract("s", axes(b=bs, h=heads, i=t, j=t), axes(d=d), b.load("q", "b", "h", "i", "d"), b.load("k", "b", "h", "j", "d"), F))
+    query, key = b.load("q", "b", "h", "i", "d"), b.load("k", "b", "h", "j", "d")
+    b.emit(Contract("s", axes(b=bs, h=heads, i=t, j=t), axes(d=d), query, key, F))
     s: Expr = call(Fn.MUL, b.load("s", "b", "h", "i", "j"), f(0.3))
     if causal:
         s = call(Fn.SELECT, call(Fn.LE, Axis("j"), Axis("i")), s, f(float("-inf")))
@@ -213,7 +213,8 @@ def attention(bs: int = 2, heads: int = 3, t: int = 11, d: int = 8, causal: bool
     b.emit(Map("e", full, call(Fn.EXP, call(Fn.SUB, b.load("sm", "b", "h", "i", "j"), b.load("m", "b", "h", "i")))))
     b.emit(Reduce("z", rows, axes(j=t), Combine.SUM, b.load("e", "b", "h", "i", "j"), F))
     b.emit(Map("p", full, call(Fn.DIV, b.load("e", "b", "h", "i", "j"), b.load("z", "b", "h", "i"))))
-    b.emit(Contract("o", axes(b=bs, h=heads, i=t, d=d), axes(j=t), b.load("p", "b", "h", "i", "j"), b.load("v", "b", "h", "j", "d"), F))
+    weights, values = b.load("p", "b", "h", "i", "j"), b.load("v", "b", "h", "j", "d")
+    b.emit(Contract("o", axes(b=bs, h=heads, i=t, d=d), axes(j=t), weights, values, F))
     b.emit(Map("ot", axes(b=bs, i=t, h=heads, d=d), b.load("o", "b", "h", "i", "d")))
     c = Axis("c")
     split = (call(Fn.FLOORDIV, c, index(d)), call(Fn.MOD, c, index(d)))
@@ -275,9 +276,82 @@ def scalar() -> Graph:
     return b.graph("y")
 
 
+def batched_matmul(bs: int = 3, m: int = 7, k: int = 9, n: int = 10) -> Graph:
+    """The N side is the lhs: the output is transposed."""
+    b = Builder("batched_matmul")
+    b.tensor("x", (bs, m, k), Role.INPUT)
+    b.tensor("y", (bs, k, n), Role.INPUT)
+    b.emit(Contract("o", axes(b=bs, m=m, n=n), axes(k=k), b.load("x", "b", "m", "k"), b.load("y", "b", "k", "n"), F))
+    b.emit(Map("t", axes(b=bs, n=n, m=m), call(Fn.MUL, b.load("o", "b", "m", "n"), f(2.0))))
+    return b.graph("t")
+
+
+def embedding(rows: int = 3, n: int = 6, c: int = 5) -> Graph:
+    """A gather, summed, with the gathered rows as a second output."""
+    b = Builder("embedding")
+    b.tensor("i", (n,), Role.INPUT, DType.I64)
+    b.tensor("w", (rows, c), Role.WEIGHT)
+    b.emit(Map("e", axes(n=n, c=c), b.load("w", b.load("i", "n"), "c")))
+    b.emit(Reduce("s", axes(c=c), axes(n=n), Combine.SUM, b.load("e", "n", "c"), F))
+    return b.graph("s", "e")
+
+
+def depthwise(n: int = 2, c: int = 3, h: int = 6, w: int = 9) -> Graph:
+    b = Builder("depthwise")
+    b.tensor("x", (n, c, h, w), Role.INPUT)
+    b.tensor("k", (c, 3, 3), Role.WEIGHT)
+    load = b.load("x", "n", "c", call(Fn.ADD, Axis("y"), Axis("i")), call(Fn.ADD, Axis("x"), Axis("j")))
+    body = call(Fn.MUL, load, b.load("k", "c", "i", "j"))
+    b.emit(Reduce("o", axes(n=n, c=c, y=h - 2, x=w - 2), axes(i=3, j=3), Combine.SUM, body, F))
+    b.emit(Map("r", axes(n=n, c=c, y=h - 2, x=w - 2), call(Fn.MAX, b.load("o", "n", "c", "y", "x"), f(0.0))))
+    return b.graph("r")
+
+
+def pointwise_conv(n: int = 2, ic: int = 5, oc: int = 9, h: int = 3, w: int = 5) -> Graph:
+    b = Builder("pointwise_conv")
+    b.tensor("x", (n, ic, h, w), Role.INPUT)
+    b.tensor("k", (oc, ic), Role.WEIGHT)
+    b.emit(Contract("o", axes(n=n, f=oc, y=h, x=w), axes(c=ic), b.load("k", "f", "c"), b.load("x", "n", "c", "y", "x"), F))
+    b.emit(Reduce("g", axes(n=n, f=oc), axes(y=h, x=w), Combine.SUM, b.load("o", "n", "f", "y", "x"), F,
+                  call(Fn.MUL, Acc(F), f(1 / (h * w)))))  # fmt: skip
+    return b.graph("g")
+
+
+def transpose(n: int = 6, m: int = 8) -> Graph:
+    b = Builder("transpose")
+    b.tensor("x", (n, m), Role.INPUT)
+    b.emit(Map("t", axes(m=m, n=n), call(Fn.EXP, b.load("x", "n", "m"))))
+    b.emit(Map("y", axes(j=m * n), b.load("t", call(Fn.FLOORDIV, Axis("j"), index(n)), call(Fn.MOD, Axis("j"), index(n)))))
+    return b.graph("y")
+
+
+def one_row(k: int = 33) -> Graph:
+    return softmax(1, k)
+
+
+def self_product(n: int = 7) -> Graph:
+    """A producer read at two unrelated indices by one reader."""
+    b = Builder("self_product")
+    b.tensor("x", (n, 4), Role.INPUT)
+    b.emit(Reduce("s", axes(i=n), axes(j=4), Combine.MAX, b.load("x", "i", "j"), F))
+    b.emit(Map("y", axes(i=n, j=n), call(Fn.MUL, b.load("s", "i"), b.load("s", "j"))))
+    return b.graph("y")
+
+
+def scan_rows(n: int = 5, k: int = 6) -> Graph:
+    """A scan over the outer axis, exclusive, with an epilogue and a reader that reduces it."""
+    b = Builder("scan_rows")
+    b.tensor("x", (n, k), Role.INPUT)
+    b.emit(Scan("s", axes(i=n, j=k), "i", Combine.SUM, b.load("x", "i", "j"), F, False, True))
+    b.emit(Map("t", axes(i=n, j=k), call(Fn.TANH, b.load("s", "i", "j"))))
+    b.emit(Reduce("m", axes(j=k), axes(i=n), Combine.MAX, b.load("t", "i", "j"), F))
+    return b.graph("m", "t")
+
+
 ALL = [
     softmax, layernorm, rmsnorm_middle, elementwise, cumsum, argmax, cross_entropy, maxpool, mlp, conv, attention,
-    batchnorm_training, global_mean, sums, vector_matrix, empty, scalar,
+    batchnorm_training, global_mean, sums, vector_matrix, empty, scalar, batched_matmul, embedding, depthwise, pointwise_conv,
+    transpose, one_row, self_product, scan_rows,
 ]  # fmt: skip
 
 __all__ = ["ALL", "Builder", "Call", "axes", "machine", "random_inputs"]

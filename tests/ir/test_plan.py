@@ -11,9 +11,11 @@ import pytest
 from kernelwright.errors import ScheduleError
 from kernelwright.ir.evaluate import evaluate
 from kernelwright.ir.graph import Graph
+from kernelwright.ir.memory import Piece, arrange
 from kernelwright.ir.plan import knobs, plan, tidy
 from kernelwright.ir.run_program import evaluate_program
 from kernelwright.ir.schedule import Schedule
+from kernelwright.ir.tile import Nest, Packing
 from kernelwright.records import Machine
 import small_graphs as g
 
@@ -54,3 +56,73 @@ def test_random_schedules(make: Callable[[], Graph]) -> None:
     for seed in range(10):
         on = g.machine(scale=seed % 2)
         check(graph, draw(graph, on, random.Random(seed)), on, seed)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 7, 40])
+@pytest.mark.parametrize(
+    ("make", "tensor"), [(g.global_mean, "m"), (g.argmax, "y"), (g.batchnorm_training, "mean"), (g.cross_entropy, "loss")]
+)  # fmt: skip
+def test_split_reductions(make: Callable[[], Graph], tensor: str, parts: int) -> None:
+    graph = make()
+    open_knobs = {k.name for k in knobs(graph, g.machine(), Schedule.of({f"split.{tensor}": 1}))}
+    assert f"split.{tensor}" in open_knobs or len(open_knobs) > 0
+    try:
+        program = plan(graph, Schedule.of({f"split.{tensor}": parts}), g.machine())
+    except ScheduleError as error:
+        assert f"split.{tensor} = {parts}" in str(error)
+        return
+    inputs = g.random_inputs(graph, parts)
+    found = evaluate_program(program, inputs)
+    for name, value in evaluate(graph, inputs).items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5)
+
+
+def nests(graph: Graph, **decided: int | str) -> list[Nest]:
+    program = plan(graph, Schedule.of({k.replace("__", "."): v for k, v in decided.items()}), g.machine())
+    return [step for step in program.steps if isinstance(step, Nest)]
+
+
+def test_row_operations_are_one_nest() -> None:
+    for graph in (g.softmax(512, 256), g.layernorm(8, 64, 256), g.rmsnorm_middle(8, 64, 32, 32)):
+        assert len(nests(graph)) == 1
+
+
+def test_attention_is_one_nest_with_causal_limits() -> None:
+    (nest,) = nests(g.attention(2, 4, 128, 16))
+    assert [loop.axis for loop in nest.loops][-1] == "i"
+    assert all(len(stage.limits) == 1 for stage in nest.stages)
+    (free,) = nests(g.attention(2, 4, 128, 16, causal=False))
+    assert not any(stage.limits for stage in free.stages)
+
+
+def test_epilogue_and_packed_weights_of_a_convolution() -> None:
+    (nest,) = nests(g.conv(4, 16, 32, 28, 28))
+    leaf = nest.stages[-1].leaf
+    assert leaf is not None and leaf.swap and leaf.n_axes[-1] == "x"
+    assert (leaf.pack_m, leaf.pack_n) == (Packing.PREPARED, Packing.LOCAL)
+
+
+def test_contiguous_axes_merge() -> None:
+    (nest,) = nests(g.elementwise(8, 16, 32, 32))
+    assert len(nest.loops) == 1 and nest.loops[0].extent == 8 * 16 * 32 * 32
+    assert nest.stages[0].vector == nest.loops[0].axis
+
+
+def test_wrong_decisions_say_why() -> None:
+    graph = g.softmax(64, 64)
+    with pytest.raises(ScheduleError, match="no such decision in this program: tile.n_y.q"):
+        plan(graph, Schedule.of({"tile.n_y.q": 4}), g.machine())
+    with pytest.raises(ScheduleError, match="fuse.e = sideways: must be one of"):
+        plan(graph, Schedule.of({"fuse.e": "sideways"}), g.machine())
+    with pytest.raises(ScheduleError, match="tile.n_y.a = 0: must be an integer from 1 to 64"):
+        plan(graph, Schedule.of({"tile.n_y.a": 0}), g.machine())
+    with pytest.raises(ScheduleError, match="registers"):
+        plan(g.mlp(64, 64, 64, 64), Schedule.of({"mr.a": 14, "nr.a": 2}), g.machine())
+    assert tidy(graph, Schedule.of({"tile.n_y.q": 4, "fuse.e": "inline"}), g.machine()).as_dict() == {"fuse.e": "inline"}
+
+
+def test_workspace_is_shared_by_lifetime() -> None:
+    pieces = [Piece("a", 100, 0, 1), Piece("b", 100, 1, 2), Piece("c", 60, 2, 3), Piece("d", 10, 0, 3)]
+    offsets, total = arrange(pieces)
+    assert total == 128 + 128 + 64
+    assert offsets["c"] == offsets["a"] and all(o % 64 == 0 for o in offsets.values())
