@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 
 from kernelwright.ir.expr import Call, Expr, Fn, Load, axes_in, children
-from kernelwright.ir.graph import Contract, Library, Map, Reduce, Scan, Structured, all_axes, expressions_of
+from kernelwright.ir.graph import Contract, Library, Map, Reduce, Role, Scan, Structured, all_axes, expressions_of, inputs_of
 from kernelwright.ir.tile import Loop, MicroKernel, Nest, Packing, Place, Program, Stage, Store
 from kernelwright.records import Bandwidth, Machine
 
@@ -62,22 +62,36 @@ def estimate(program: Program, machine: Machine) -> Cost:
     return Cost(sum(s.seconds for s in steps), steps, sum(isinstance(s, Library) for s in program.steps))
 
 
-def roofline_seconds(program: Program, machine: Machine) -> float:
-    """The least time that this machine needs for the task: its compulsory bytes and its contraction flops, whichever is longer.
+def compulsory_bytes(program: Program) -> int:
+    """Bytes of each input, weight and constant that the graph reads and of each output, counted once."""
+    graph = program.graph
+    read = {name for op in graph.ops for name in inputs_of(op)}
+    names = {n for n in read if graph.tensors[n].role in (Role.INPUT, Role.WEIGHT, Role.CONSTANT)} | set(graph.outputs)
+    return sum(graph.tensors[n].bytes for n in names)
 
-    Compulsory: each input, weight and constant that is read and each output, once, at the best measured bandwidth.
-    """
-    names = set(program.graph.inputs) | set(program.graph.outputs)
-    names |= {n for n, t in program.graph.tensors.items() if t.role.value in ("weight", "constant")}
-    total = float(sum(program.graph.tensors[n].bytes for n in names))
-    memory = total / _bandwidth(machine, total, stream=True)
-    flops = sum(_contract_flops(op) for op in program.graph.ops if isinstance(op, Contract))
-    return max(memory, flops / (machine.fma_gflops * 1e9))
+
+def flops(program: Program) -> float:
+    """Arithmetic of the graph as captured: 2 a multiply-add of contractions, 1 a function call of every other element."""
+    total = 0.0
+    for op in program.graph.ops:
+        if isinstance(op, Contract):
+            total += _contract_flops(op)
+        elif not isinstance(op, Library):
+            points = float(math.prod(a.extent for a in all_axes(op)))
+            total += points * (sum(_calls(e) for e in _per_point(op)) + isinstance(op, Reduce | Scan))
+    return total
+
+
+def _calls(expr: Expr) -> int:
+    if isinstance(expr, Load):
+        return 0  # index arithmetic is not the task's
+    own = isinstance(expr, Call) and expr.fn not in (Fn.CAST, Fn.SELECT)
+    return own + sum(_calls(child) for child in children(expr))
 
 
 def _library_cost(step: Library, program: Program, machine: Machine) -> StepCost:
     moved = float(sum(program.tensors[n].bytes for n in step.outputs if n is not None)) * 2.0
-    seconds = moved / _bandwidth(machine, moved, stream=False)
+    seconds = moved / bandwidth(machine, moved, stream=False)
     return StepCost(step.call.target, seconds, seconds, 0.0, moved, 0.0, "memory")
 
 
@@ -93,7 +107,7 @@ def _nest_cost(nest: Nest, program: Program, machine: Machine) -> StepCost:
     cycles = sum(_stage_cycles(stage, nest, machine) for stage in nest.stages) + tiles * _TILE_OVERHEAD_CYCLES
     compute = cycles * cycle / speedup
     moved, streaming = _traffic(nest, program, machine)
-    memory = moved / _bandwidth(machine, moved, streaming) * (threads / speedup if speedup < threads * 0.75 else 1.0)
+    memory = moved / bandwidth(machine, moved, streaming) * (threads / speedup if speedup < threads * 0.75 else 1.0)
     fork = machine.fork_join_us * 1e-6 if speedup > 1.0 else 0.0
     seconds = max(compute, memory) + 0.25 * min(compute, memory) + fork
     bound = "overhead" if fork > 0.5 * seconds else "compute" if compute > memory else "memory"
@@ -227,8 +241,8 @@ def _loads(expr: Expr) -> list[Load]:
     return found
 
 
-def _bandwidth(machine: Machine, moved: float, stream: bool) -> float:
-    """Bytes a second for `moved` bytes in all, from the nearest measured buffer size."""
+def bandwidth(machine: Machine, moved: float, stream: bool) -> float:
+    """Measured bytes a second (read plus write) for `moved` bytes in all, from the nearest measured buffer size."""
     table: tuple[Bandwidth, ...] = machine.bandwidth
     nearest = min(table, key=lambda b: abs(math.log(max(1.0, moved / 2.0) / b.bytes)))
     return max(nearest.stream_gbps if stream else nearest.copy_gbps, 0.1) * 1e9

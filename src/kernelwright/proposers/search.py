@@ -2,25 +2,29 @@
 
 What it does: starts from the plan's roofline-seeded default, tries each structural alternative, then improves by evolution over
 the knobs. Each generation drafts many mutants, ranks them by the cost model relative to their measured parent, and has
-only the most promising few (and one chosen blindly) evaluated by the Lab. Ends with the budget, with patience, or with Ctrl-C; the
-best so far is always kept.
+only the most promising few (and one chosen blindly) evaluated by the Lab. Ends with the budget, with patience, or with
+Ctrl-C; the best so far is always kept.
 What it does not do: compile, check or time (the Lab does), or judge the finalists (`optimize` does).
 
-Determinism: proposals are a function of the seed and of the evaluations so far. Since the archive answers for candidates that it has
-seen, running again with the same seed replays the earlier course for nothing and goes on from there: that is what --resume does.
+Determinism: proposals are a function of the seed and of the evaluations so far. Since the archive answers for candidates that
+it has seen, running again with the same seed replays the earlier course for nothing and goes on from there: that is what
+--resume does.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kernelwright.ir.schedule import Knob, Schedule, Value
 from kernelwright.proposers.space import Draft, Space, try_build
 from kernelwright.records import Candidate, Evaluation, Verdict
 
 STRUCTURAL = ("fuse", "leaf", "split", "pack_m", "pack_n", "vector", "parallel")
+SEED_BATCHES = 6  # of structural alternatives, the cheapest by the model
+MATING = 0.2  # share of mutants that take half of another parent's decisions first
+BARREN = 3  # generations without a new draft after which the space counts as tried
 
 
 @dataclass(frozen=True)
@@ -45,16 +49,6 @@ class Measured:
     median_ns: float
 
 
-@dataclass
-class _State:
-    seen: set[str] = field(default_factory=set)  # schedule digests drafted or refused
-    sources: set[str] = field(default_factory=set)  # candidate digests
-    measured: list[Measured] = field(default_factory=list)
-    evaluations: int = 0
-    last_gain: int = 0
-    best_ns: float | None = None
-
-
 Evaluate = Callable[[Sequence[Candidate]], Sequence[Evaluation]]
 
 
@@ -65,86 +59,115 @@ def search(
 
     `on_stop` hears in one line why the search ended. KeyboardInterrupt ends it like a spent budget.
     """
-    random_source = random.Random(settings.seed)
-    state = _State()
+    course = _Course(space, evaluate, exhausted, settings)
     try:
-        _seed(space, evaluate, exhausted, settings, state)
-        reason = _evolve(space, evaluate, exhausted, settings, state, random_source)
+        course.seed()
+        reason = course.evolve()
     except KeyboardInterrupt:
         reason = "interrupted: the best so far is kept"
     on_stop(reason)
-    return sorted(state.measured, key=lambda m: m.median_ns)
+    return course.best()
 
 
-def _seed(
-    space: Space, evaluate: Evaluate, exhausted: Callable[[], bool], settings: SearchSettings, state: _State
-) -> None:
-    """Evaluate the default, then each structural alternative to it, cheapest by the model first."""
-    first = _new_draft(space, Schedule(), state)
-    if first is not None:
-        _run([first], "the plan's default", (), evaluate, state, settings)
-    alternatives: list[tuple[Draft, str]] = []
-    for knob in space.knobs(Schedule()):
-        if _kind(knob) in STRUCTURAL:
-            for value in knob.options:
-                draft = _new_draft(space, Schedule.of({knob.name: value}), state) if value != knob.default else None
-                if draft is not None:
-                    alternatives.append((draft, f"{knob.name} = {value}"))
-    alternatives.sort(key=lambda pair: pair[0].modelled_seconds)
-    alternatives = alternatives[: 6 * settings.batch]
-    parents = tuple(m.candidate.digest for m in state.measured[:1])
-    for start in range(0, len(alternatives), settings.batch):
-        if exhausted():
-            return
-        chunk = alternatives[start : start + settings.batch]
-        _run([d for d, _ in chunk], "structural alternative", parents, evaluate, state, settings)
+class _Course:
+    """One search: what was tried, what was correct, and the generator that draws the next proposals."""
 
+    def __init__(self, space: Space, evaluate: Evaluate, exhausted: Callable[[], bool], settings: SearchSettings) -> None:
+        self._space = space
+        self._evaluate = evaluate
+        self._exhausted = exhausted
+        self._settings = settings
+        self._random = random.Random(settings.seed)
+        self._seen: set[str] = set()  # schedule digests, drafted or refused
+        self._sources: set[str] = set()  # candidate digests
+        self._measured: list[Measured] = []
+        self._evaluations = 0
+        self._last_gain = 0
+        self._best_ns: float | None = None
 
-def _evolve(
-    space: Space,
-    evaluate: Evaluate,
-    exhausted: Callable[[], bool],
-    settings: SearchSettings,
-    state: _State,
-    source: random.Random,
-) -> str:
-    barren = 0
-    while not exhausted():
-        if state.evaluations - state.last_gain >= settings.patience:
-            return f"no gain in the last {settings.patience} evaluations"
-        parents = sorted(state.measured, key=lambda m: m.median_ns)[: settings.parents]
-        ranked = _mutants(space, parents, settings, state, source)
-        if not ranked:
-            barren += 1
-            if barren >= 3:
-                return "every schedule in reach has been tried"
-            continue
+    def best(self) -> list[Measured]:
+        """What was correct, fastest first."""
+        return sorted(self._measured, key=lambda m: m.median_ns)
+
+    def seed(self) -> None:
+        """Evaluate the default, then each structural alternative to it, cheapest by the model first."""
+        first = self._draft(Schedule())
+        if first is not None:
+            self._run([first], "the plan's default", ())
+        alternatives: list[Draft] = []
+        for knob in self._space.knobs(Schedule()):
+            if _kind(knob) in STRUCTURAL:
+                drafts = (self._draft(Schedule.of({knob.name: v})) for v in knob.options if v != knob.default)
+                alternatives += [d for d in drafts if d is not None]
+        alternatives.sort(key=lambda draft: draft.modelled_seconds)
+        batch = self._settings.batch
+        parents = tuple(m.candidate.digest for m in self._measured[:1])
+        for start in range(0, min(len(alternatives), SEED_BATCHES * batch), batch):
+            if self._exhausted():
+                return
+            self._run(alternatives[start : start + batch], "structural alternative", parents)
+
+    def evolve(self) -> str:
+        """Generation after generation until something ends it; what did."""
+        settings = self._settings
         barren = 0
-        chosen = [draft for _, draft in ranked[: settings.batch - 1]]
-        rest = ranked[settings.batch - 1 :]
-        if rest:
-            chosen.append(source.choice(rest)[1])
-        digests = tuple(p.candidate.digest for p in parents[:1])
-        _run(chosen, "evolution", digests, evaluate, state, settings)
-    return "budget spent"
+        while not self._exhausted():
+            if self._evaluations - self._last_gain >= settings.patience:
+                return f"no gain in the last {settings.patience} evaluations"
+            parents = self.best()[: settings.parents]
+            ranked = self._mutants(parents)
+            barren = 0 if ranked else barren + 1
+            if barren >= BARREN:
+                return "every schedule in reach has been tried"
+            chosen = ranked[: settings.batch - 1]
+            rest = ranked[settings.batch - 1 :]
+            if rest:
+                chosen.append(self._random.choice(rest))
+            self._run(chosen, "evolution", tuple(p.candidate.digest for p in parents[:1]))
+        return "budget spent"
 
+    def _mutants(self, parents: Sequence[Measured]) -> list[Draft]:
+        """New drafts, the most promising first: each parent's measured time scaled by the model's ratio to its mutant."""
+        source = self._random
+        ranked: list[tuple[float, Draft]] = []
+        for _ in range(self._settings.mutants):
+            parent = _pick(parents, source)
+            mate = _pick(parents, source) if source.random() < MATING else None
+            base = parent.schedule if parent is not None else Schedule()
+            draft = self._draft(_mutate(self._space, base, mate.schedule if mate is not None else None, source))
+            if draft is None:
+                continue
+            scale = parent.median_ns / parent.modelled_seconds if parent is not None and parent.modelled_seconds > 0 else 1e9
+            ranked.append((draft.modelled_seconds * scale, draft))
+        ranked.sort(key=lambda pair: pair[0])
+        return [draft for _, draft in ranked]
 
-def _mutants(
-    space: Space, parents: Sequence[Measured], settings: SearchSettings, state: _State, source: random.Random
-) -> list[tuple[float, Draft]]:
-    """New drafts with the nanoseconds that they should take: the parent's time scaled by the model's ratio."""
-    ranked: list[tuple[float, Draft]] = []
-    for _ in range(settings.mutants):
-        parent = _pick(parents, source)
-        mate = _pick(parents, source) if source.random() < 0.2 else None
-        base = parent.schedule if parent is not None else Schedule()
-        draft = _new_draft(space, _mutate(space, base, mate.schedule if mate is not None else None, source), state)
-        if draft is None:
-            continue
-        scale = parent.median_ns / parent.modelled_seconds if parent is not None and parent.modelled_seconds > 0 else 1e9
-        ranked.append((draft.modelled_seconds * scale, draft))
-    ranked.sort(key=lambda pair: pair[0])
-    return ranked
+    def _draft(self, schedule: Schedule) -> Draft | None:
+        digest = schedule.digest()
+        if digest in self._seen:
+            return None
+        self._seen.add(digest)
+        return self._space.draft(schedule)
+
+    def _run(self, drafts: Sequence[Draft], note: str, parents: tuple[str, ...]) -> None:
+        """Print, deduplicate by source, evaluate, and remember what was correct."""
+        batch: list[tuple[Draft, Candidate]] = []
+        for draft in drafts:
+            candidate = try_build(draft, note, parents)
+            if candidate is not None and candidate.digest not in self._sources:
+                self._sources.add(candidate.digest)
+                batch.append((draft, candidate))
+        evaluations = {e.candidate: e for e in self._evaluate([c for _, c in batch])} if batch else {}
+        for draft, candidate in batch:
+            evaluation = evaluations.get(candidate.digest)
+            if evaluation is None:
+                continue
+            self._evaluations += 1
+            if evaluation.verdict is not Verdict.CORRECT or evaluation.median_ns is None:
+                continue
+            self._measured.append(Measured(candidate, draft.schedule, draft.modelled_seconds, evaluation.median_ns))
+            if self._best_ns is None or evaluation.median_ns < self._best_ns * (1.0 - self._settings.least_gain):
+                self._best_ns, self._last_gain = evaluation.median_ns, self._evaluations
 
 
 def _pick(parents: Sequence[Measured], source: random.Random) -> Measured | None:
@@ -178,42 +201,6 @@ def _other_option(knob: Knob, current: Value, source: random.Random) -> Value:
         near = [options[i] for i in (at - 1, at + 1) if 0 <= i < len(options)]
         return source.choice(near)
     return source.choice([o for o in options if o != current] or options)
-
-
-def _new_draft(space: Space, schedule: Schedule, state: _State) -> Draft | None:
-    digest = schedule.digest()
-    if digest in state.seen:
-        return None
-    state.seen.add(digest)
-    return space.draft(schedule)
-
-
-def _run(
-    drafts: Sequence[Draft],
-    note: str,
-    parents: tuple[str, ...],
-    evaluate: Evaluate,
-    state: _State,
-    settings: SearchSettings,
-) -> None:
-    """Print, deduplicate by source, evaluate, and remember what was correct."""
-    batch: list[tuple[Draft, Candidate]] = []
-    for draft in drafts:
-        candidate = try_build(draft, note, parents)
-        if candidate is not None and candidate.digest not in state.sources:
-            state.sources.add(candidate.digest)
-            batch.append((draft, candidate))
-    by_digest = {e.candidate: e for e in evaluate([c for _, c in batch])} if batch else {}
-    for draft, candidate in batch:
-        evaluation = by_digest.get(candidate.digest)
-        if evaluation is None:
-            continue
-        state.evaluations += 1
-        if evaluation.verdict is not Verdict.CORRECT or evaluation.median_ns is None:
-            continue
-        state.measured.append(Measured(candidate, draft.schedule, draft.modelled_seconds, evaluation.median_ns))
-        if state.best_ns is None or evaluation.median_ns < state.best_ns * (1.0 - settings.least_gain):
-            state.best_ns, state.last_gain = evaluation.median_ns, state.evaluations
 
 
 def _kind(knob: Knob) -> str:

@@ -1,7 +1,7 @@
 """The space of schedules of one graph: what the search may choose, what a choice becomes, what it should cost.
 
-What it does: joins `ir.plan` (knobs, plan), `codegen.cpp` (print) and `proposers.cost` behind one small protocol, so that the search
-knows nothing of graphs. What it does not do: evaluate. Called by `proposers.search` and `optimize`.
+What it does: joins `ir.plan` (knobs, plan), `codegen.cpp` (print) and `proposers.cost` behind one small protocol, so that the
+search knows nothing of graphs. What it does not do: evaluate. Called by `proposers.search` and `optimize`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ class GraphSpace:
         self._machine = machine
 
     def knobs(self, decided: Schedule) -> tuple[Knob, ...]:
-        return knobs(self._graph, self._machine, decided)
+        try:
+            return knobs(self._graph, self._machine, decided)
+        except ScheduleError:
+            return ()
 
     def draft(self, schedule: Schedule) -> Draft | None:
         program = self.program(schedule)
