@@ -144,7 +144,7 @@ def cross_entropy(n: int = 7, k: int = 9) -> Graph:
     return b.graph("loss")
 
 
-def maxpool(n: int = 2, h: int = 9, w: int = 9) -> Graph:
+def maxpool(n: int = 2, h: int = 7, w: int = 9) -> Graph:
     b = Builder("maxpool")
     b.tensor("x", (n, h, w), Role.INPUT)
     oh, ow = h // 2, w // 2
@@ -177,7 +177,7 @@ def mlp(m: int = 9, k: int = 12, h: int = 18, n: int = 10) -> Graph:
     return b.graph("y")
 
 
-def conv(n: int = 2, ic: int = 3, oc: int = 8, h: int = 6, w: int = 7) -> Graph:
+def conv(n: int = 2, ic: int = 3, oc: int = 8, h: int = 4, w: int = 5) -> Graph:
     b = Builder("conv")
     b.tensor("x", (n, ic, h, w), Role.INPUT)
     b.tensor("wt", (oc, ic, 3, 3), Role.WEIGHT)
@@ -197,7 +197,7 @@ def conv(n: int = 2, ic: int = 3, oc: int = 8, h: int = 6, w: int = 7) -> Graph:
     return b.graph("r")
 
 
-def attention(bs: int = 2, heads: int = 3, t: int = 11, d: int = 8, causal: bool = True) -> Graph:
+def attention(bs: int = 1, heads: int = 2, t: int = 9, d: int = 8, *, causal: bool = True) -> Graph:
     b = Builder("attention")
     for name in "qkv":
         b.tensor(name, (bs, heads, t, d), Role.INPUT)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import small_graphs as g
 
 from kernelwright.errors import ScheduleError
 from kernelwright.ir.evaluate import evaluate
@@ -17,7 +18,6 @@ from kernelwright.ir.run_program import evaluate_program
 from kernelwright.ir.schedule import Schedule
 from kernelwright.ir.tile import Nest, Packing
 from kernelwright.records import Machine
-import small_graphs as g
 
 
 def check(graph: Graph, schedule: Schedule, on: Machine, seed: int = 0) -> None:
@@ -64,13 +64,12 @@ def test_random_schedules(make: Callable[[], Graph]) -> None:
 )  # fmt: skip
 def test_split_reductions(make: Callable[[], Graph], tensor: str, parts: int) -> None:
     graph = make()
-    open_knobs = {k.name for k in knobs(graph, g.machine(), Schedule.of({f"split.{tensor}": 1}))}
-    assert f"split.{tensor}" in open_knobs or len(open_knobs) > 0
-    try:
-        program = plan(graph, Schedule.of({f"split.{tensor}": parts}), g.machine())
-    except ScheduleError as error:
-        assert f"split.{tensor} = {parts}" in str(error)
+    extent = {"m": 40, "y": 11, "mean": 4, "loss": 7}[tensor]
+    if parts > extent:
+        with pytest.raises(ScheduleError, match=rf"split\.{tensor} = {parts}"):
+            plan(graph, Schedule.of({f"split.{tensor}": parts}), g.machine())
         return
+    program = plan(graph, Schedule.of({f"split.{tensor}": parts}), g.machine())
     inputs = g.random_inputs(graph, parts)
     found = evaluate_program(program, inputs)
     for name, value in evaluate(graph, inputs).items():
@@ -98,23 +97,24 @@ def test_attention_is_one_nest_with_causal_limits() -> None:
 def test_epilogue_and_packed_weights_of_a_convolution() -> None:
     (nest,) = nests(g.conv(4, 16, 32, 28, 28))
     leaf = nest.stages[-1].leaf
-    assert leaf is not None and leaf.swap and leaf.n_axes[-1] == "x"
+    assert leaf is not None
+    assert (leaf.swap, leaf.n_axes[-1]) == (True, "x")
     assert (leaf.pack_m, leaf.pack_n) == (Packing.PREPARED, Packing.LOCAL)
 
 
 def test_contiguous_axes_merge() -> None:
     (nest,) = nests(g.elementwise(8, 16, 32, 32))
-    assert len(nest.loops) == 1 and nest.loops[0].extent == 8 * 16 * 32 * 32
+    assert [loop.extent for loop in nest.loops] == [8 * 16 * 32 * 32]
     assert nest.stages[0].vector == nest.loops[0].axis
 
 
 def test_wrong_decisions_say_why() -> None:
     graph = g.softmax(64, 64)
-    with pytest.raises(ScheduleError, match="no such decision in this program: tile.n_y.q"):
+    with pytest.raises(ScheduleError, match=r"no such decision in this program: tile\.n_y\.q"):
         plan(graph, Schedule.of({"tile.n_y.q": 4}), g.machine())
-    with pytest.raises(ScheduleError, match="fuse.e = sideways: must be one of"):
+    with pytest.raises(ScheduleError, match=r"fuse\.e = sideways: must be one of"):
         plan(graph, Schedule.of({"fuse.e": "sideways"}), g.machine())
-    with pytest.raises(ScheduleError, match="tile.n_y.a = 0: must be an integer from 1 to 64"):
+    with pytest.raises(ScheduleError, match=r"tile\.n_y\.a = 0: must be an integer from 1 to 64"):
         plan(graph, Schedule.of({"tile.n_y.a": 0}), g.machine())
     with pytest.raises(ScheduleError, match="registers"):
         plan(g.mlp(64, 64, 64, 64), Schedule.of({"mr.a": 14, "nr.a": 2}), g.machine())
@@ -125,4 +125,5 @@ def test_workspace_is_shared_by_lifetime() -> None:
     pieces = [Piece("a", 100, 0, 1), Piece("b", 100, 1, 2), Piece("c", 60, 2, 3), Piece("d", 10, 0, 3)]
     offsets, total = arrange(pieces)
     assert total == 128 + 128 + 64
-    assert offsets["c"] == offsets["a"] and all(o % 64 == 0 for o in offsets.values())
+    assert offsets["c"] == offsets["a"]
+    assert all(o % 64 == 0 for o in offsets.values())

@@ -96,7 +96,8 @@ def test_random_expressions_keep_their_value(seed: int) -> None:
 
 def test_affine() -> None:
     form = affine(simplify(flat((I, 4), (J, -2), (index(3), 5)), EXTENTS))
-    assert form is not None and (form.constant, form.terms) == (15, {"i": 4, "j": -2})
+    assert form is not None
+    assert (form.constant, form.terms) == (15, {"i": 4, "j": -2})
     assert affine(c(Fn.FLOORDIV, I, 4)) is None
     assert affine(c(Fn.MUL, I, J)) is None
 

@@ -195,9 +195,9 @@ def reads_once(op: Structured, tensor: str) -> bool:
 def worth_inlining(op: Map, uses: list[Op], reduced: frozenset[str] = frozenset()) -> bool:
     """The default choice: views always; arithmetic where it repeats no work, or little of it.
 
-    Arithmetic never goes into an operand of a contraction: the tile would evaluate it many times, or pack it. Nor does a map that
-    uses a result of `reduced` (tensors that reductions make) go into a reader that reduces the axis which they share: the map
-    is where a nest over that axis can end.
+    Arithmetic never goes into an operand of a contraction: the tile would evaluate it many times, or pack it. Nor does a map
+    that uses a result of `reduced` (tensors that reductions make) go into a reader that reduces the axis which they share: the
+    map is where a nest over that axis can end.
     """
     if any(_ends_rows(op, use, reduced) for use in uses if isinstance(use, Reduce)):
         return False
@@ -321,24 +321,18 @@ def squeeze(graph: Graph) -> Graph:
     def load(e: Expr) -> Expr:
         return replace(e, index=tuple(e.index[d] for d in keep[e.tensor])) if isinstance(e, Load) else e
 
-    ops: list[Op] = []
-    for op in graph.ops:
-        if isinstance(op, Library):
-            ops.append(op)
-            continue
-        unit = {a.name: index(0) for a in all_axes(op) if a.extent == 1}
-        extents = extents_of(op)
-
-        def one(e: Expr, unit: dict[str, Expr] = unit, extents: Extents = extents) -> Expr:  # type: ignore[assignment]
-            e = transform(e, lambda n: unit.get(n.name, n) if isinstance(n, Axis) else n)
-            return simplify(transform(e, load), extents)
-
-        op = change_expressions(op, one)
-        op = replace(op, axes=tuple(a for a in op.axes if a.extent != 1))
-        if isinstance(op, Reduce | Contract):
-            op = replace(op, reduce_axes=tuple(a for a in op.reduce_axes if a.extent != 1))
-        ops.append(normal(op, tensors))
+    ops = [op if isinstance(op, Library) else normal(_without_units(op, load), tensors) for op in graph.ops]
     return replace(graph, ops=tuple(ops), tensors=tensors)
+
+
+def _without_units(op: Structured, load: Callable[[Expr], Expr]) -> Structured:
+    """`op` without its axes of extent 1, every load passed through `load`."""
+    extents = extents_of(op)
+    new = change_expressions(op, lambda e: simplify(transform(simplify(e, extents), load), extents))
+    new = replace(new, axes=tuple(a for a in op.axes if a.extent != 1))
+    if isinstance(new, Reduce | Contract):
+        return replace(new, reduce_axes=tuple(a for a in new.reduce_axes if a.extent != 1))
+    return new
 
 
 def normal(op: Structured, tensors: dict[str, Tensor]) -> Structured:

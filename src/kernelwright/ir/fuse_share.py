@@ -45,9 +45,9 @@ def _found(op: Reduce, user: Structured) -> dict[str, str] | None:
     own = {a.name: a.extent for a in all_axes(user)}
     for e in (e for whole in expressions_of(user) for e in walk(whole)):
         mapping: dict[str, str] = {}
-        if isinstance(e, Call) and _matches(op.body, e, mapping) and len(mapping) == len(all_axes(op)):
-            if all(own.get(mapping[a.name]) == a.extent for a in all_axes(op)):
-                return mapping
+        found = isinstance(e, Call) and _matches(op.body, e, mapping) and len(mapping) == len(all_axes(op))
+        if found and all(own.get(mapping[a.name]) == a.extent for a in all_axes(op)):
+            return mapping
     return None
 
 

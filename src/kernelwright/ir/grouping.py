@@ -1,7 +1,7 @@
 """Grouping: which operations share a nest.
 
-What it does: walks the graph from its results to its sources and decides for each operation (decision `fuse.<tensor>`) whether it
-lives as a stage inside its readers' nest or is stored by a nest of its own.
+What it does: walks the graph from its results to its sources and decides for each operation (decision `fuse.<tensor>`) whether
+it lives as a stage inside its readers' nest or is stored by a nest of its own.
 What it does not do: inline (see `ir.fuse`) or choose sizes. Called by `ir.plan`.
 """
 
@@ -45,25 +45,16 @@ def group(shaped: Reshaped, choices: Choices, machine: Machine, inlinable: froze
         op = graph.ops[position]
         if isinstance(op, Library):
             continue
-        kept = op.output in stored
         target = None if op.output in viewed else _home(uses.get(op.output, []), home)
-        joined: tuple[Structured, ...] | None = None
-        if target is not None:
-            joined = _joined(graph, (op, *members[target]), choices, machine, stored, op.output in inlinable)
-        elif choices.decided(f"fuse.{op.output}") == "stage":
-            raise ScheduleError(f"fuse.{op.output} = stage: its readers do not share one nest")
-        elif op.output in inlinable:
-            choices.word(f"fuse.{op.output}", ("inline", "store"), "store")
-        if joined is None:
+        family = None if target is None else unify((op, *members[target]), lambda o: o.output in stored)
+        if _stays(graph, op, family, Asked(choices, machine, stored, inlinable)):
+            assert target is not None
+            home[op.output] = target
+            members[target] = (op, *members[target])
+        else:
             stored.add(op.output)
             home[op.output] = position
             members[position] = (op,)
-        else:
-            assert target is not None
-            home[op.output] = target
-            members[target] = joined
-            if not kept and any(isinstance(u, Library) for u in uses.get(op.output, [])):
-                stored.add(op.output)
     steps = _in_order(graph, members, stored)
     return Cut(steps, frozenset(stored))
 
@@ -86,22 +77,32 @@ def _home(uses: list[Op], home: dict[str, int]) -> int | None:
     return homes.pop() if len(homes) == 1 else None
 
 
-def _joined(
-    graph: Graph, ops: tuple[Structured, ...], choices: Choices, machine: Machine, stored: set[str], inlinable: bool
-) -> tuple[Structured, ...] | None:
-    """`ops` where the first of them becomes a stage of the others' nest, None where it gets a nest of its own."""
-    name = f"fuse.{ops[0].output}"
-    family = unify(ops, lambda o: o.output in stored)
-    options = ("inline", "stage", "store") if inlinable else ("stage", "store")
-    why = refusal(graph, family, machine, stored)
-    if why is not None:
-        if choices.decided(name) == "stage":
-            raise ScheduleError(f"{name} = stage: {why}")
-        if inlinable:
-            choices.word(name, ("inline", "store"), "store")
-        return None
-    default = "stage" if profitable(graph, family, machine, stored) else "store"
-    return ops if choices.word(name, options, default) == "stage" else None
+@dataclass(frozen=True)
+class Asked:
+    """Whom to ask and what is known while families grow."""
+
+    choices: Choices
+    machine: Machine
+    stored: set[str]
+    inlinable: frozenset[str]
+
+
+def _stays(graph: Graph, op: Structured, family: Family | None, asked: Asked) -> bool:
+    """Whether `op`, the first of `family`, becomes a stage of its readers' nest (`family` None: they share no nest)."""
+    name = f"fuse.{op.output}"
+    why = "its readers do not share one nest"
+    if family is not None:
+        refused = refusal(graph, family, asked.machine, asked.stored)
+        if refused is None:
+            options = ("inline", "stage", "store") if op.output in asked.inlinable else ("stage", "store")
+            default = "stage" if profitable(graph, family, asked.machine, asked.stored) else "store"
+            return asked.choices.word(name, options, default) == "stage"
+        why = refused
+    if asked.choices.decided(name) == "stage":
+        raise ScheduleError(f"{name} = stage: {why}")
+    if op.output in asked.inlinable or asked.choices.decided(name) == "store":
+        asked.choices.word(name, ("inline", "store") if op.output in asked.inlinable else ("store",), "store")
+    return False
 
 
 def refusal(graph: Graph, family: Family, machine: Machine, stored: set[str]) -> str | None:

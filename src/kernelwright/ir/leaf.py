@@ -1,7 +1,7 @@
 """Leaves of contractions: library call, register-tile micro-kernel or plain loops, and the micro-kernel's numbers.
 
-What it does: finds the roles of a contraction's axes, says whether a micro-kernel can run it, and chooses register tile, K block and
-packing (decisions `leaf.`, `mr.`, `nr.`, `kc.`, `pack_m.`, `pack_n.` with the output's name).
+What it does: finds the roles of a contraction's axes, says whether a micro-kernel can run it, and chooses register tile, K
+block and packing (decisions `leaf.`, `mr.`, `nr.`, `kc.`, `pack_m.`, `pack_n.` with the output's name).
 What it does not do: choose the tile loops around the leaf (see `ir.tiling`). Called by `ir.plan`.
 """
 
@@ -76,7 +76,7 @@ def is_plain(operand: Expr) -> bool:
 
 
 def choose_leaves(graph: Graph, choices: Choices, machine: Machine) -> tuple[Graph, frozenset[str]]:
-    """Settle `leaf.<tensor>` for every contraction: library ones become Library steps; the micro-kernels' names are returned."""
+    """Settle `leaf.<tensor>` of each contraction: library ones become Library steps; the micro-kernels' names come back."""
     ops: list[Op] = []
     tensors = dict(graph.tensors)
     micro: set[str] = set()
@@ -132,7 +132,8 @@ def micro_kernel(
         raise ScheduleError(f"leaf.{name} = micro: no operand owns the innermost output axis")
     rows, vectors = register_tile(machine)
     registers = 32 if machine.isa == "avx512" else 16
-    mr = choices.number(f"mr.{name}", [r for r in (4, 6, 8, 12, 14) if r <= rows + 2], min(rows, max(2, product(found.m))), 1, 30)
+    tried = [r for r in (4, 6, 8, 12, 14) if r <= rows + 2]
+    mr = choices.number(f"mr.{name}", tried, min(rows, max(2, product(found.m))), 1, 30)
     nr = choices.number(f"nr.{name}", (1, 2, 3, 4), vectors, 1, 8)
     if mr * nr + nr + 1 > registers:
         raise ScheduleError(f"mr.{name} = {mr}, nr.{name} = {nr}: the tile does not fit {registers} vector registers")

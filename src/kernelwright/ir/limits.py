@@ -1,9 +1,9 @@
 """Limits: proof that a causal mask makes part of a tile unnecessary.
 
-What it does: finds in a nest an axis k and a tiled axis q such that beyond k = q + c every value is known (minus infinity before a
-maximum, zero before a sum), and ends the stages' k axis there (`Limit`).
-What it does not do: weaken results. It assumes, as every fused attention does, that what is multiplied by an exact zero is finite and
-that a row's maximum is not infinite because of masked elements. Called by `ir.plan`.
+What it does: finds in a nest an axis k and a tiled axis q such that beyond k = q + c every value is known (minus infinity
+before a maximum, zero before a sum), and ends the stages' k axis there (`Limit`).
+What it does not do: weaken results. It assumes, as every fused attention does, that what is multiplied by an exact zero is
+finite and that a row's maximum is not infinite because of masked elements. Called by `ir.plan`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Memory planning: offsets in one area for pieces that live at different times.
 
-What it does: first fit by size: the largest piece first, each at the lowest 64-byte aligned offset where no piece alive at the same
-time lies. What it does not do: decide what lives where. Called by `ir.plan` for the workspace and for each nest's local area.
+What it does: first fit by size: the largest piece first, each at the lowest 64-byte aligned offset where no piece alive at
+the same time lies.
+What it does not do: decide what lives where. Called by `ir.places` for the workspace and for each nest's local area.
 """
 
 from __future__ import annotations

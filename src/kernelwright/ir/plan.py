@@ -1,7 +1,7 @@
 """The plan: Graph + Schedule + Machine -> Program.
 
-What it does: runs the fusion rewrites under the schedule's decisions, cuts the graph into nests, tiles them, merges statements into
-stages, chooses leaves and places, and plans the memory. The empty schedule gives the defaults that the machine's limits suggest.
+What it does: runs the fusion rewrites under the schedule's decisions, cuts the graph into nests, tiles them, merges statements
+into stages, chooses leaves and places, and plans the memory. The empty schedule gives the defaults that the machine suggests.
 What it does not do: print or measure. Called by proposers (search, agent), by tests and by the result's writer.
 
 Decisions (`<t>` is a tensor, `<nest>` a nest's name: `n_` and its root's output; `<s>` a stage, named after its last output):
@@ -9,7 +9,7 @@ Decisions (`<t>` is a tensor, `<nest>` a nest's name: `n_` and its root's output
 | decision | values | meaning |
 |---|---|---|
 | `leaf.<t>` | micro, loops, library | how a contraction (named by its own output) is run |
-| `fuse.<t>` | inline, stage, store | a producer's body goes into its readers; or it is a stage of its readers' nest; or it is stored |
+| `fuse.<t>` | inline, stage, store | its body goes into its readers; it is a stage of their nest; it is stored |
 | `split.<t>` | parts >= 1 | a reduction in two levels: so many partial results, then their combination |
 | `tile.<nest>.<axis>` | 1..extent | step of the tile loop over that axis (the extent: no loop) |
 | `parallel.<nest>` | 0..loops | how many leading loops threads share |
@@ -21,22 +21,24 @@ Decisions (`<t>` is a tensor, `<nest>` a nest's name: `n_` and its root's output
 | `mr.<t>`, `nr.<t>`, `kc.<t>` | numbers | the micro-kernel's register tile (rows, vectors) and K block |
 | `pack_m.<t>`, `pack_n.<t>` | direct, local, ahead, prepared | how the micro-kernel reads each side |
 
-`ScheduleError` says which decision the graph does not admit. A decision that the plan never asks for is an error too; `tidy` drops
-such decisions (a crossover of two schedules leaves some behind).
+`ScheduleError` says which decision the graph does not admit. A decision that the plan never asks for is an error too; `tidy`
+drops such decisions (a crossover of two schedules leaves some behind).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kernelwright.errors import ScheduleError
+from kernelwright.ir.expr import Axis, loads_in
 from kernelwright.ir.family import Family, merge_axes, rename_tensors
 from kernelwright.ir.fuse import (
     absorb_epilogues,
     drop_dead,
     inline_maps,
+    is_view,
     nodes,
     simplify_all,
     squeeze,
@@ -44,9 +46,22 @@ from kernelwright.ir.fuse import (
 )
 from kernelwright.ir.fuse_axes import Reshaped, hoist_divisors, outermost, split_axes, split_reduction
 from kernelwright.ir.fuse_share import share_bodies
-from kernelwright.ir.graph import Contract, Graph, Library, Map, Op, Reduce, Role, Structured, Tensor, all_axes, expressions_of, inputs_of, outputs_of
+from kernelwright.ir.graph import (
+    Contract,
+    Graph,
+    Library,
+    Map,
+    Op,
+    Reduce,
+    Role,
+    Structured,
+    Tensor,
+    all_axes,
+    expressions_of,
+    inputs_of,
+    outputs_of,
+)
 from kernelwright.ir.grouping import Cut, group
-from kernelwright.ir.expr import loads_in
 from kernelwright.ir.knobs import Choices
 from kernelwright.ir.leaf import choose_leaves, micro_kernel, product
 from kernelwright.ir.limits import causal_limits
@@ -103,7 +118,8 @@ def _build(graph: Graph, schedule: Schedule, machine: Machine, choices: Choices)
             aliases[view] = aliases.get(base, base)
             if base in names:
                 names[view] = names[base]
-        steps.append(_nest(family, tensors, names, choices, machine, {n: aliases.get(n, n) for n in tensors}, cut))
+        roots = {n: aliases.get(n, n) for n in tensors}
+        steps.append(_nest(family, _Setting(tensors, roots, names, cut.stored, choices, machine)))
     steps, tensors, aliases = _without_needless_views(steps, tensors, aliases)
     buffers, workspace, local = place(tuple(steps), tensors, aliases)
     return Program(graph, schedule, tensors, tuple(steps), buffers, workspace, local)
@@ -120,8 +136,6 @@ def fuse(
         _rename(names, old, new)
 
     def views_only(op: Map, uses: list[Op]) -> bool:
-        from kernelwright.ir.fuse import is_view
-
         return choices.decided(f"fuse.{op.output}") is None and is_view(op.body) and worth_inlining(op, uses)
 
     def decide(op: Map, uses: list[Op]) -> bool:
@@ -159,9 +173,9 @@ def _split_reductions(shaped: Reshaped, choices: Choices, machine: Machine) -> R
         if not isinstance(op, Reduce):
             continue
         results, points, outer = product(op.axes), product(all_axes(op)), outermost(op).extent
-        if results >= 8 * machine.threads or points < 1 << 15 or outer < 4:
-            if choices.decided(f"split.{op.output}") is None:
-                continue
+        needless = results >= 8 * machine.threads or points < 1 << 15 or outer < 4
+        if needless and choices.decided(f"split.{op.output}") is None:
+            continue
         target = -(-8 * machine.threads // max(1, results))
         default = 1
         if results < 2 * machine.threads and points >= 1 << 17:
@@ -192,52 +206,56 @@ def _private(family: Family, cut: Cut) -> Callable[[str], bool]:
     return lambda name: name in own
 
 
-def _nest(
-    family: Family, tensors: dict[str, Tensor], names: dict[str, str], choices: Choices, machine: Machine,
-    bases: dict[str, str], cut: Cut,
-) -> Nest:  # fmt: skip
+@dataclass(frozen=True)
+class _Setting:
+    """What the nests of one program are made from. `roots`: tensor or view -> whose memory; `names`: see `fuse`."""
+
+    tensors: dict[str, Tensor]
+    roots: dict[str, str]
+    names: dict[str, str]
+    stored: frozenset[str]
+    choices: Choices
+    machine: Machine
+
+
+def _nest(family: Family, at: _Setting) -> Nest:
     """One family as a nest."""
-    micro = frozenset(op.output for op in family.ops if isinstance(op, Contract) and op.output in names)
-    name = "n_" + re.sub(r"\W", "_", bases[family.root.output])
-    vector = None if family.root.output in micro else vector_axis((family.root,), tensors, {})
-    defaults = steps_of(family, micro, vector, tensors, machine)
-    loops = choose_loops(name, family, defaults, choices, machine.vector_bytes // 4)
-    parallel, chunk, threads = choose_parallel(name, family, loops, choices, machine)
+    micro = frozenset(op.output for op in family.ops if isinstance(op, Contract) and op.output in at.names)
+    name = "n_" + re.sub(r"\W", "_", at.roots[family.root.output])
+    vector = None if family.root.output in micro else vector_axis((family.root,), at.tensors, {})
+    defaults = steps_of(family, micro, vector, at.tensors, at.machine)
+    loops = choose_loops(name, family, defaults, at.choices, at.machine.vector_bytes // 4)
+    parallel, chunk, threads = choose_parallel(name, family, loops, at.choices, at.machine)
     steps = {loop.axis: loop.step for loop in loops}
     stages: list[Stage] = []
     for ops in merge_stages(family, micro):
         first = ops[0]
         if isinstance(first, Contract) and first.output in micro:
-            leaf = micro_kernel(first, names[first.output], tensors, choices, machine)
-            stages.append(Stage(ops, leaf=leaf, store=Store.NORMAL))
+            leaf = micro_kernel(first, at.names[first.output], at.tensors, at.choices, at.machine)
+            stages.append(Stage(ops, leaf=leaf))
         else:
-            label = bases[ops[-1].output]
-            stages.append(_stage(ops, label, tensors, steps, choices, machine, any(bases[o.output] in cut.stored for o in ops)))
-    private = frozenset(op.output for op in family.ops if bases[op.output] not in cut.stored)
-    stages = causal_limits(stages, loops, private)
-    return Nest(name, loops, parallel, chunk, tuple(stages), threads)
+            stages.append(_stage(ops, steps, at))
+    private = frozenset(op.output for op in family.ops if at.roots[op.output] not in at.stored)
+    return Nest(name, loops, parallel, chunk, tuple(causal_limits(stages, loops, private)), threads)
 
 
-def _stage(
-    ops: tuple[Structured, ...], label: str, tensors: dict[str, Tensor], steps: dict[str, int], choices: Choices,
-    machine: Machine, stored: bool,
-) -> Stage:  # fmt: skip
-    best = vector_axis(ops, tensors, steps)
-    axes = dict.fromkeys(a.name for op in ops for a in (*op.axes, *getattr(op, "reduce_axes", ())) if a.extent > 1)
-    vector: str | None = choices.word(f"vector.{label}", (*axes, "none"), best or "none") if axes else None
+def _stage(ops: tuple[Structured, ...], steps: dict[str, int], at: _Setting) -> Stage:
+    """Statements of one domain with their vector axis, loop order, unrolling and stores."""
+    label = at.roots[ops[-1].output]
+    best = vector_axis(ops, at.tensors, steps)
+    axes = dict.fromkeys(a.name for op in ops for a in all_axes(op) if a.extent > 1)
+    vector: str | None = at.choices.word(f"vector.{label}", (*axes, "none"), best or "none") if axes else None
     vector = None if vector == "none" else vector
-    unroll = choices.number(f"unroll.{label}", (1, 2, 4, 8), 1 if vector is None else 4, 1, 16)
+    unroll = at.choices.number(f"unroll.{label}", (1, 2, 4, 8), 1 if vector is None else 4, 1, 16)
     store = Store.NORMAL
-    if stored and vector is not None and tensors[ops[-1].output].role is Role.OUTPUT and _streams(ops[-1], tensors, vector):
-        large = tensors[ops[-1].output].bytes >= max(machine.l3_bytes, machine.l2_bytes * 8)
-        store = Store(choices.word(f"store.{label}", ("normal", "stream"), "stream" if large else "normal"))
+    if vector is not None and at.tensors[ops[-1].output].role is Role.OUTPUT and _streams(ops[-1], at.tensors, vector):
+        large = at.tensors[ops[-1].output].bytes >= max(at.machine.l3_bytes, at.machine.l2_bytes * 8)
+        store = Store(at.choices.word(f"store.{label}", ("normal", "stream"), "stream" if large else "normal"))
     return Stage(ops, vector, loop_order(ops, vector), unroll, store)
 
 
 def _streams(op: Structured, tensors: dict[str, Tensor], vector: str) -> bool:
     """Whether the stage writes whole vectors to neighbouring addresses."""
-    from kernelwright.ir.expr import Axis
-
     index = tuple(Axis(a.name) for a in op.axes)
     return strides(index, tensors[op.output].shape, vector) == 1 and tensors[op.output].bytes >= 1 << 20
 

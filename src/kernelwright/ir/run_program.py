@@ -1,7 +1,8 @@
 """The meaning of a tile program, in plain numpy: tile by tile, so that every plan can be checked against `evaluate`.
 
-What it does: runs a Program on arrays, honouring loops, limits, places, offsets, tile-local bases and views. Tile-local memory is
-poisoned (NaN) before each tile, the workspace at the start, tiles run in a shuffled order, and reading outside a buffer raises.
+What it does: runs a Program on arrays, honouring loops, limits, places, offsets, tile-local bases and views. Tile-local memory
+is poisoned (NaN) before each tile, the workspace at the start, tiles run in a shuffled order, and reading outside a buffer
+raises.
 What it does not do: run fast, or model leaves, vectors and threads (they may not change a program's meaning). Called by tests.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,15 @@ def _view(area: npt.NDArray[np.uint8], shape: tuple[int, ...], dtype: DType, off
     return area[offset * _WIDE : offset * _WIDE + size].view(held).reshape(shape)
 
 
+@dataclass(frozen=True)
+class _Tile:
+    """One tile: the base of each loop axis, its range, and the thread's local area."""
+
+    base: dict[str, int]
+    ranges: dict[str, tuple[int, int]]
+    area: npt.NDArray[np.uint8]
+
+
 def _run_nest(program: Program, nest: Nest, arrays: dict[str, Array]) -> None:
     bases = [range(0, loop.extent, loop.step) for loop in nest.loops]
     tiles = list(itertools.product(*bases))
@@ -90,14 +100,11 @@ def _run_nest(program: Program, nest: Nest, arrays: dict[str, Array]) -> None:
         ranges = {loop.axis: (b, min(b + loop.step, loop.extent)) for loop, b in zip(nest.loops, tile, strict=True)}
         area = np.full(program.local_bytes * _WIDE + 64, 0xFF, np.uint8)
         for stage in nest.stages:
-            _run_stage(program, stage, base, ranges, arrays, area)
+            _run_stage(program, stage, _Tile(base, ranges, area), arrays)
 
 
-def _run_stage(
-    program: Program, stage: Stage, base: dict[str, int], ranges: dict[str, tuple[int, int]], arrays: dict[str, Array],
-    area: npt.NDArray[np.uint8],
-) -> None:  # fmt: skip
-    limited = dict(ranges)
+def _run_stage(program: Program, stage: Stage, tile: _Tile, arrays: dict[str, Array]) -> None:
+    base, area, limited = tile.base, tile.area, dict(tile.ranges)
     for limit in stage.limits:
         low, high = limited.get(limit.axis, (0, _extent(stage, limit.axis)))
         limited[limit.axis] = (low, min(high, max(low, _number(limit.upper, base))))

@@ -37,8 +37,8 @@ class Buffer:
 
     For LOCAL, `shape` is the allocated shape (one extent a dimension, tile steps for tiled ones) and `base[d]` the loop axis
     whose tile base is subtracted from index d (None: the index is used as it is). `offset` is in bytes, 64-byte aligned: within
-    the workspace for WORKSPACE, within the thread's local area for LOCAL. Where `alias` is set the tensor is another dense shape of
-    that tensor's memory (same element order, same dtype; the place and offset are the same): it has no storage of its own.
+    the workspace for WORKSPACE, within the thread's local area for LOCAL. Where `alias` is set the tensor is another dense shape
+    of that tensor's memory (same element order, dtype, place and offset): it has no storage of its own.
     """
 
     tensor: str

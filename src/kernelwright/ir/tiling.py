@@ -131,11 +131,9 @@ def _tile_bytes(family: Family, steps: Steps, tensors: dict[str, Tensor]) -> int
 
 
 def _local_bytes(family: Family, steps: Steps, tensors: dict[str, Tensor]) -> int:
-    """Bytes of the largest tile-local result and of those as large that are alive beside it (element-wise ones share memory)."""
-    sizes = [
-        0 if isinstance(op, Map) else _tile_points(op, steps, op.axes) * tensors[op.output].dtype.bytes for op in family.ops[:-1]
-    ]
-    return sum(sizes)
+    """Bytes of the tile-local results; element-wise ones work in place."""
+    made = [op for op in family.ops[:-1] if not isinstance(op, Map)]
+    return sum(_tile_points(op, steps, op.axes) * tensors[op.output].dtype.bytes for op in made)
 
 
 def choose_loops(nest: str, family: Family, defaults: Steps, choices: Choices, lanes: int) -> tuple[Loop, ...]:
@@ -146,8 +144,8 @@ def choose_loops(nest: str, family: Family, defaults: Steps, choices: Choices, l
         if a.extent <= 1:
             continue
         step = min(a.extent, max(1, defaults[a.name]))
-        tried = {max(1, step // 2), min(a.extent, step * 2), 1 if step == 1 else min(a.extent, lanes), a.extent, max(1, step // 4)}
-        tried |= {min(a.extent, step * 4)}
+        tried = {max(1, step // 4), max(1, step // 2), min(a.extent, step * 2), min(a.extent, step * 4), a.extent}
+        tried.add(1 if step == 1 else min(a.extent, lanes))
         step = choices.number(f"tile.{nest}.{a.name}", sorted(tried), step, 1, a.extent)
         if step < a.extent:
             loops.append(Loop(a.name, a.extent, step))
