@@ -104,7 +104,7 @@ def _binds(read_only: Sequence[Path], writable: Sequence[Path]) -> tuple[str, ..
                 arguments += ["--perms", "0755", "--dir", str(parent)]
                 made.add(parent)
         arguments += [option, str(path), str(path)]
-    return (*arguments, "--chdir", "/tmp")
+    return (*arguments, "--remount-ro", "/", "--chdir", "/tmp")
 
 
 def _environment(threads: int, scratch: Path) -> dict[str, str]:

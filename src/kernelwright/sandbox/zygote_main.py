@@ -13,6 +13,7 @@ import importlib
 import os
 import resource
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -79,8 +80,7 @@ def _prepare(configuration: Configuration) -> str:
             lockdown.confine_files(map(Path, configuration.read_only), map(Path, configuration.writable))
         lockdown.close_to_debuggers()
         lockdown.seccomp_problem()  # loads the library now, once for all workers
-        for folder in ("HOME", "TORCHINDUCTOR_CACHE_DIR"):
-            Path(os.environ[folder]).mkdir(parents=True, exist_ok=True)
+        _make_folders()
         for module in configuration.preload:
             importlib.import_module(module)
     except Exception as error:  # noqa: BLE001 - an import may raise anything; the parent is told
@@ -151,6 +151,8 @@ class _Forker:
             if number is not None:
                 _kill_group(pid)
                 swept = self._sweep()
+                if not self.workers:
+                    self._wipe()
                 cpu = usage.ru_utime + usage.ru_stime
                 self.control.send(msgspec.msgpack.encode(Exited(number, status, cpu, usage.ru_maxrss * 1024, swept)))
 
@@ -172,11 +174,30 @@ class _Forker:
                     swept += os.waitpid(pid, os.WNOHANG)[0] == pid
         return swept
 
+    def _wipe(self) -> None:
+        """Empty the sandbox's scratch folders, never a mount of the host: the next worker finds nothing of the last one's."""
+        mounts = [Path(name) for name in (*self.configuration.read_only, *self.configuration.writable)]
+        folders = [Path(os.environ["TMPDIR"])] + ([] if self.configuration.landlock else [Path("/dev/shm")])
+        for folder in folders if self.configuration.confine else ():
+            for path in folder.iterdir() if folder.is_dir() else ():
+                if any(mount.is_relative_to(path) for mount in mounts) or os.path.ismount(path):
+                    continue
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+        _make_folders()
+
     def _watch(self) -> None:
         """Kill workers that hold too many processes, where the kernel does not count them (root behind a user namespace)."""
         for pid, limits in list(self.limits.items()):
             if pid in self.workers and len(_below(pid, ())) > limits.processes:
                 _kill_group(pid)
+
+
+def _make_folders() -> None:
+    for name in ("HOME", "TORCHINDUCTOR_CACHE_DIR"):
+        Path(os.environ[name]).mkdir(parents=True, exist_ok=True)
 
 
 def _kill_group(pid: int) -> None:
