@@ -134,7 +134,7 @@ def micro_kernel(
     registers = 32 if machine.isa == "avx512" else 16
     tried = [r for r in (4, 6, 8, 12, 14) if r <= rows + 2]
     mr = choices.number(f"mr.{name}", tried, min(rows, max(2, product(found.m))), 1, 30)
-    nr = choices.number(f"nr.{name}", (1, 2, 3, 4), vectors, 1, 8)
+    nr = choices.number(f"nr.{name}", [v for v in (1, 2, 3, 4) if mr * v + v + 1 <= registers], vectors, 1, 8)
     if mr * nr + nr + 1 > registers:
         raise ScheduleError(f"mr.{name} = {mr}, nr.{name} = {nr}: the tile does not fit {registers} vector registers")
     k = product(found.k)
