@@ -259,7 +259,8 @@ def _tiles(leaf: Leaf, spans: dict[str, Span], k: tuple[Span, ...], scope: froze
     least, dot = context.use("kw_least"), context.use("kw_dot_rows")
     m, n = (tuple(spans[a] for a in side.axes) for side in (leaf.m, leaf.n))
     lines: list[str] = []
-    a, b = (_operand(leaf, side, spans, k, scope, lines) for side in (leaf.m, leaf.n))
+    here = Scope(lines, scope)
+    a, b = _operand(leaf, leaf.m, (*m, *k), here), _operand(leaf, leaf.n, (*n, *k), here)
     in_n = [f"const long n_cols = {least}(NW, n_count - n_at);", f"const {kind}* n_from = {b.at};", f"long n_step = {b.k};"]
     if _has_tail(leaf):
         copy = f"{context.use('kw_copy_tail')}<{kind}, W>(k_count, n_from, n_step, n_cols, n_tail, NW);"
@@ -271,13 +272,12 @@ def _tiles(leaf: Leaf, spans: dict[str, Span], k: tuple[Span, ...], scope: froze
     in_m = [f"const long m_rows = {least}(MR, m_count - m_at);", f"{kind}* tile = {partial};", "long tile_row = NW;"]
     when = [] if leaf.k.single else ["last"]
     if leaf.direct_output:
-        output, row = _output(leaf, spans, scope, lines)
+        output, row = _output(leaf, spans, here)
         in_m += block("if (n_cols % W == 0)", [f"tile = {output};", f"tile_row = {row};"])
         when.append("n_cols % W != 0")
     sizes = ", ".join(str(r) for r in _row_counts(leaf))
-    in_m.append(
-        f"{dot}<{kind}, W, NR, {sizes}>(m_rows, (n_cols + W - 1) / W, k_count, {a.at}, {a.row}, {a.k}, n_from, n_step, tile, tile_row, first);"
-    )
+    left, right = f"{a.at}, {a.row}, {a.k}", "n_from, n_step, tile, tile_row, first"
+    in_m.append(f"{dot}<{kind}, W, NR, {sizes}>(m_rows, (n_cols + W - 1) / W, k_count, {left}, {right});")
     count = leaf.count(leaf.n)
     if not (leaf.direct_output and count.exact and count.most % leaf.lanes == 0):
         in_m += block(f"if ({' && '.join(when)})", finish) if when else finish
@@ -294,13 +294,12 @@ class _Operand:
     k: str
 
 
-def _operand(
-    leaf: Leaf, side: Side, spans: dict[str, Span], k: tuple[Span, ...], scope: frozenset[str], lines: list[str]
-) -> _Operand:
+def _operand(leaf: Leaf, side: Side, spans: tuple[Span, ...], scope: Scope) -> _Operand:
+    """The operand in a block of K; `spans` are the side's and K's, `scope` where declarations go."""
     at, unit = ("m_at", "MR") if side.name == "m" else ("n_at", "NW")
     if side.layout is Layout.TENSOR:
         load, form = direct_load(leaf, side)
-        start = _address(leaf, form, (*(spans[a] for a in side.axes), *k), scope, lines)
+        start = _address(leaf, form, spans, scope)
         pointer = f"{leaf.context.pointer(load.tensor)} + {start}"
         step, step_k = leaf.step(form, side.axes), leaf.step(form, tuple(a for a, _ in leaf.k.axes))
         return _Operand(f"{pointer} + {at}{f' * {step}' if step != 1 else ''}", str(step), str(step_k))
@@ -310,7 +309,7 @@ def _operand(
         base = leaf.context.fresh(f"{side.name}_panel_")
         number = _slice_number(leaf, side)
         elements = _tile_elements(leaf, side)
-        lines.append(
+        scope.lines.append(
             f"const {leaf.type}* const {base} = (const {leaf.type}*){leaf.context.panels[side.name]} + {number} * {elements};"
         )
     jump, row, deep = {
@@ -322,18 +321,18 @@ def _operand(
     return _Operand(f"{base} + {jump}{inside}", row, deep)
 
 
-def _address(leaf: Leaf, form: Linear, spans: tuple[Span, ...], scope: frozenset[str], lines: list[str]) -> str:
+def _address(leaf: Leaf, form: Linear, spans: tuple[Span, ...], scope: Scope) -> str:
     """C++ text of an address with the axes of `spans` at their first index."""
-    emitter = Emitter(leaf.context, [Scope(lines, scope)])
+    emitter = Emitter(leaf.context, [scope])
     emitter.rename = {s.axis: s.low for s in spans}
     return emitter.linear(form)
 
 
-def _output(leaf: Leaf, spans: dict[str, Span], scope: frozenset[str], lines: list[str]) -> tuple[str, int]:
+def _output(leaf: Leaf, spans: dict[str, Span], scope: Scope) -> tuple[str, int]:
     """(C++ text of where a register tile lies in the output, the output's step a row)."""
     op, context = leaf.op, leaf.context
     form = context.offset(op.output, tuple(Axis(a.name) for a in op.axes))
-    start = _address(leaf, form, tuple(spans[a] for a in leaf.m.axes + leaf.n.axes), scope, lines)
+    start = _address(leaf, form, tuple(spans[a] for a in leaf.m.axes + leaf.n.axes), scope)
     row = leaf.step(form, leaf.m.axes)
     return f"{context.pointer(op.output)} + {start} + m_at * {row} + n_at", row
 

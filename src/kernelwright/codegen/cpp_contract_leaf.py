@@ -11,7 +11,7 @@ Layouts of a panel, in elements (`depth` = K of a block, or all of K where the p
 |---|---|---|
 | ROWS | `r * ld + k` | M side whose operand is contiguous along k, or along nothing |
 | COLS | `k * ld + r` | M side contiguous along m; N side with several axes or with guards |
-| PANELS | `(r / unit) * depth * unit + k * unit + r % unit` | PREPARED M side (unit = mr), N side with one axis (unit = nr * W) |
+| PANELS | `(r / unit) * depth * unit + k * unit + r % unit` | PREPARED M side (unit = mr), N side with one axis (unit = NW) |
 | TENSOR | where the tensor has it | DIRECT |
 """
 
@@ -185,9 +185,8 @@ def leaf_of(context: Context) -> Leaf:
         ("m", micro.m_axes, op.rhs if micro.swap else op.lhs, micro.pack_m),
         ("n", micro.n_axes, op.lhs if micro.swap else op.rhs, micro.pack_n),
     ):
-        if dtype_of(expr) is not dtype:
-            expr = call(Fn.CAST, expr, dtype=dtype)
-        sides[name] = _side(context, micro, blocks, dtype, name, axes, expr, packing)
+        value = expr if dtype_of(expr) is dtype else call(Fn.CAST, expr, dtype=dtype)
+        sides[name] = _side(context, blocks, _Wanted(name, axes, value, packing, micro.mr if name == "m" else micro.nr, dtype))
     batch = tuple(a.name for a in op.axes if a.name not in micro.m_axes + micro.n_axes)
     return Leaf(context, op, micro, dtype, sides["m"], sides["n"], blocks, batch)
 
@@ -206,12 +205,22 @@ def _blocks(op: Contract, micro: MicroKernel, limits: frozenset[str]) -> KBlocks
     return KBlocks(axes, split, max(1, -(-axes[split][1] // blocks)))
 
 
-def _side(
-    context: Context, micro: MicroKernel, blocks: KBlocks, dtype: DType, name: str, axes: tuple[str, ...], expr: Expr,
-    packing: Packing,
-) -> Side:  # fmt: skip
-    lanes = LINE // dtype.bytes
-    unit = micro.mr if name == "m" else micro.nr * lanes
+@dataclass(frozen=True)
+class _Wanted:
+    """What the micro-kernel asks of one side; `unit` in rows (m) or vectors (n)."""
+
+    name: str
+    axes: tuple[str, ...]
+    expr: Expr
+    packing: Packing
+    unit: int
+    dtype: DType
+
+
+def _side(context: Context, blocks: KBlocks, wanted: _Wanted) -> Side:
+    name, axes, expr, packing = wanted.name, wanted.axes, wanted.expr, wanted.packing
+    lanes = LINE // wanted.dtype.bytes
+    unit = wanted.unit if name == "m" else wanted.unit * lanes
     if packing is Packing.DIRECT:
         return Side(name, axes, expr, packing, Layout.TENSOR, unit, 0, 0)
     count = prod(context.width(a)[0] for a in axes)
@@ -222,10 +231,8 @@ def _side(
     plain = len(wide) <= 1 and not conditions(context, expr)
     transpose = False
     if name == "m":
-        if packing is Packing.PREPARED:
-            layout = Layout.PANELS
-        else:
-            layout = Layout.COLS if along and not along_k else Layout.ROWS
+        loose = Layout.COLS if along and not along_k else Layout.ROWS
+        layout = Layout.PANELS if packing is Packing.PREPARED else loose
     else:
         layout = Layout.PANELS if plain else Layout.COLS
         transpose = plain and along_k and not along
@@ -288,5 +295,5 @@ def direct_load(leaf: Leaf, side: Side) -> tuple[Load, Linear]:
     k_axes = tuple(a for a, _ in leaf.k.axes)
     opaque = {a for _, e in form.opaque for a in axes_in(e)} & set(side.axes + k_axes)
     if opaque or not leaf.flat(form, side.axes, step) or not leaf.flat(form, k_axes, None):
-        raise ScheduleError(f"{leaf.op.output}: {expr.tensor} is not laid out so that the {side.name} side can read it directly")
+        raise ScheduleError(f"{leaf.op.output}: the {side.name} side can't read {expr.tensor} directly as it is laid out")
     return expr, form

@@ -55,6 +55,11 @@ class Packing:
     depth: int
     scope: frozenset[str]
 
+    @property
+    def axes(self) -> frozenset[str]:
+        """All axes whose variables are in scope at an element."""
+        return self.scope | {s.axis for s in self.rows + self.k}
+
     def emitter(self, scopes: list[Scope], lanes: Lanes | None, true: frozenset[Expr] = frozenset()) -> Emitter:
         emitter = Emitter(self.leaf.context, scopes, lanes, true=true)
         emitter.count(self.side.expr)
@@ -128,53 +133,52 @@ def _pack_run(packing: Packing, run: Span, at: str) -> list[str]:
     """at[0..] = the operand for all indices of `run`. Whole vectors may be written past the end (the row has room)."""
     context, expr = packing.leaf.context, packing.side.expr
     name = run.name
-    axes = packing.scope | {s.axis for s in packing.rows + packing.k}
     where = f"{at} + {name}" if run.low == "0" else f"{at} + ({name} - {run.low})"
     guard = conditions(context, expr)
     if guard and not peelable(context, expr):
-        return loop(run, _scalar(packing, axes, where))
+        return loop(run, _scalar(packing, where))
     true: frozenset[Expr] = frozenset(guard)
     if not guard:
-        return [f"long {name} = {run.low};", *_vectors(packing, run, axes, where, run.high, true)]
+        return [f"long {name} = {run.low};", *_vectors(packing, run, where, run.high, true)]
     low, high = context.fresh("lo_"), context.fresh("hi_")
     forms = [g.form for c in guard for g in guards(c) or ()]
-    lines = _interval(packing, run, axes, forms, low, high)
-    scalar = _scalar(packing, axes, where)
+    lines = _interval(packing, run, forms, low, high)
+    scalar = _scalar(packing, where)
     lines += [f"long {name} = {run.low};", *block(f"for (; {name} < {low}; ++{name})", scalar)]
-    lines += block(f"if ({name} < {high})", _vectors(packing, run, axes, where, high, true))
+    lines += block(f"if ({name} < {high})", _vectors(packing, run, where, high, true))
     lines += [f"{name} = {high};", *block(f"for (; {name} < {run.high}; ++{name})", scalar)]
     return lines
 
 
-def _scalar(packing: Packing, axes: frozenset[str], where: str) -> list[str]:
+def _scalar(packing: Packing, where: str) -> list[str]:
     lines: list[str] = []
-    emitter = packing.emitter([Scope(lines, axes)], None)
+    emitter = packing.emitter([Scope(lines, packing.axes)], None)
     lines.append(f"*({where}) = {packing.value(emitter)};")
     return lines if len(lines) == 1 else ["{", *indent(lines), "}"]
 
 
-def _vectors(packing: Packing, run: Span, axes: frozenset[str], where: str, high: str, true: frozenset[Expr]) -> list[str]:
+def _vectors(packing: Packing, run: Span, where: str, high: str, true: frozenset[Expr]) -> list[str]:
     """Vectors from the current index of `run` to `high`, the last one partial."""
     name, context = run.name, packing.leaf.context
     store = context.use("kw_store")
     before: list[str] = []
-    outer = Scope(before, axes - {run.axis})
+    outer = Scope(before, packing.axes - {run.axis})
     full: list[str] = []
-    emitter = packing.emitter([outer, Scope(full, axes)], Lanes(run.axis), true)
+    emitter = packing.emitter([outer, Scope(full, packing.axes)], Lanes(run.axis), true)
     full.append(f"{store}({where}, {packing.value(emitter)});")
     left = context.fresh("left_")
     rest = [f"const long {left} = {high} - {name};"]
-    emitter = packing.emitter([outer, Scope(rest, axes)], Lanes(run.axis, part=left), true)
+    emitter = packing.emitter([outer, Scope(rest, packing.axes)], Lanes(run.axis, part=left), true)
     rest.append(f"{store}({where}, {packing.value(emitter)});")
     return [*before, *block(f"for (; {name} + W <= {high}; {name} += W)", full), *block(f"if ({name} < {high})", rest)]
 
 
-def _interval(packing: Packing, run: Span, axes: frozenset[str], forms: list[Linear], low: str, high: str) -> list[str]:
+def _interval(packing: Packing, run: Span, forms: list[Linear], low: str, high: str) -> list[str]:
     """Declares `low` and `high`: where along `run` all `forms` are >= 0 (run.low <= low <= high <= run.high)."""
     context = packing.leaf.context
     least = context.use("kw_least")
     lines: list[str] = []
-    emitter = Emitter(context, [Scope(lines, axes - {run.axis})])
+    emitter = Emitter(context, [Scope(lines, packing.axes - {run.axis})])
     body = [f"long {low} = {run.low}, {high} = {run.high};"]
     for form in forms:
         step = form.coefficient(run.axis) or 0
@@ -204,14 +208,13 @@ def _pack_panels(packing: Packing) -> list[str]:
     """N panels of NW columns, copied row by row."""
     leaf, kind = packing.leaf, packing.leaf.type
     others, run = _run(packing.rows)
-    axes = packing.scope | {s.axis for s in packing.rows + packing.k}
     context = leaf.context
     row, at, start, end = (context.fresh(stem) for stem in ("row_", "at_", "from_", "to_"))
     where = f"{at} + ({run.name} - {start})"
     body = [
         f"const long {end} = {context.use('kw_least')}({start} + NW, {run.high});",
         f"long {run.name} = {start};",
-        *_vectors(packing, run, axes, where, end, frozenset()),
+        *_vectors(packing, run, where, end, frozenset()),
     ]
     head = f"for (long {start} = {run.low}; {start} < {run.high}; {start} += NW, {at} += {packing.depth} * NW)"
     inner = [*_constants(others), f"{kind}* {at} = {row};", *block(head, body), f"{row} += NW;"]
@@ -225,22 +228,22 @@ def _constants(spans: tuple[Span, ...]) -> list[str]:
 
 def _pack_squares(packing: Packing) -> list[str]:
     """N panels from memory that is contiguous along k: squares of W x W, transposed in registers."""
-    leaf, kind, context = packing.leaf, packing.leaf.type, packing.leaf.context
+    kind, context = packing.leaf.type, packing.leaf.context
     others, run = _run(packing.rows)
     outer_k, deep = _run(packing.k)
-    axes = packing.scope | {s.axis for s in packing.rows + packing.k}
     square, start, line, at, left = (context.fresh(stem) for stem in ("square_", "from_", "line_", "at_", "left_"))
     least, transpose, store = context.use("kw_least"), context.use("kw_transpose"), context.use("kw_store")
 
     def fill(part: str | None, count: str) -> list[str]:
         lines = [f"const long {run.name} = {least}({start} + lane, {run.high} - 1);"]
-        emitter = packing.emitter([Scope(lines, axes)], Lanes(deep.axis, part=part))
+        emitter = packing.emitter([Scope(lines, packing.axes)], Lanes(deep.axis, part=part))
         lines.append(f"{square}[lane] = {packing.value(emitter)};")
         return [
             f"vec<{kind}, W> {square}[W];",
             *block("KW_UNROLL(16) for (int lane = 0; lane < W; ++lane)", lines),
             f"{transpose}({square});",
-            f"for (long lane = 0; lane < {count}; ++lane) {store}({at} + ({deep.name} - {deep.low} + lane) * NW, {square}[lane]);",
+            f"for (long lane = 0; lane < {count}; ++lane)",
+            f"  {store}({at} + ({deep.name} - {deep.low} + lane) * NW, {square}[lane]);",
         ]
 
     body = [
@@ -256,10 +259,9 @@ def _pack_squares(packing: Packing) -> list[str]:
 
 def _pack_rows_of_panels(packing: Packing) -> list[str]:
     """M panels of MR rows, element by element (done once, at load)."""
-    leaf, kind, context = packing.leaf, packing.leaf.type, packing.leaf.context
-    axes = packing.scope | {s.axis for s in packing.rows + packing.k}
+    kind, context = packing.leaf.type, packing.leaf.context
     start, count, at = (context.fresh(stem) for stem in ("from_", "count_", "at_"))
-    element = [*decode(packing.rows, f"({start} + lane)"), *_scalar(packing, axes, f"{at} + lane")]
+    element = [*decode(packing.rows, f"({start} + lane)"), *_scalar(packing, f"{at} + lane")]
     line = block(f"for (long lane = 0; lane < MR && {start} + lane < {count}; ++lane)", element)
     body = [f"{kind}* {at} = {packing.to} + {start} * {packing.depth};", *loops(packing.k, [*line, f"{at} += MR;"])]
     return [
@@ -290,6 +292,7 @@ def decode(spans: tuple[Span, ...], position: str) -> list[str]:
         text = position if inner == "1" else f"{position} / {inner}" if inner.isdigit() else f"{position} / ({inner})"
         if span is not wide[0]:
             text = f"{text} % {span.size}"
-        lines.append(f"const long {span.name} = {text};" if span.low == "0" else f"const long {span.name} = {span.low} + {text};")
+        first = "" if span.low == "0" else f"{span.low} + "
+        lines.append(f"const long {span.name} = {first}{text};")
         inner = size_of((*[s for s in spans if s.most > 1 and spans.index(s) >= spans.index(span)],))
     return lines[::-1]
