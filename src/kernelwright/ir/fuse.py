@@ -238,12 +238,13 @@ def absorb_epilogues(graph: Graph, note: Callable[[str, str], None] = lambda old
     output.
     """
     ops = list(graph.ops)
+    reads = [set(inputs_of(op)) for op in ops]
     tensors = graph.tensors
     position = 0
     while position < len(ops):
         op = ops[position]
         if isinstance(op, Reduce | Scan | Contract) and tensors[op.output].role is Role.TEMP and op.output not in graph.outputs:
-            uses = [i for i, other in enumerate(ops) if op.output in inputs_of(other)]
+            uses = [i for i, names in enumerate(reads) if op.output in names]
             reader = ops[uses[0]] if len(uses) == 1 else None
             joined = None
             if isinstance(reader, Map) and not _has_sibling(op, reader, ops):
@@ -251,7 +252,8 @@ def absorb_epilogues(graph: Graph, note: Callable[[str, str], None] = lambda old
             if joined is not None:
                 note(op.output, joined.output)
                 ops[uses[0]] = joined
-                del ops[position]
+                reads[uses[0]] = set(inputs_of(joined))
+                del ops[position], reads[position]
                 continue
         position += 1
     return with_ops(graph, ops)
