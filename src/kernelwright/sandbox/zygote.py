@@ -152,7 +152,8 @@ class _Running:
         self._lock = threading.Lock()
         self._exits: dict[int, Exited] = {}
         self._pidfds: tuple[int, ...] = ()
-        layout = lay_out(isolation, mounts, interpreter, self._scratch or Path("/tmp"))
+        scratch = self._scratch or Path("/tmp")
+        layout = lay_out(isolation, mounts, interpreter, scratch)
         uid = random.SystemRandom().choice(UIDS) if layout.drops_root else None
         if uid is not None:
             for folder in (*layout.writable, *([self._scratch] if self._scratch else [])):
@@ -163,7 +164,7 @@ class _Running:
         configuration = Configuration(
             control_fd=theirs.fileno(), preload=interpreter.preload,
             confine=isolation.strength is not Strength.NONE, landlock=isolation.strength is Strength.KERNEL_LIMITS, become=uid,
-            read_only=tuple(map(str, layout.read_only)), writable=tuple(map(str, layout.writable)),
+            read_only=tuple(map(str, layout.read_only)), writable=tuple(map(str, layout.writable)), scratch=str(scratch),
             other_processes=_other_processes(uid, bubblewrap), count_processes=uid is None and os.geteuid() == 0,
         )  # fmt: skip
         with theirs:

@@ -44,6 +44,7 @@ class Configuration(msgspec.Struct, frozen=True):
     become: int | None
     read_only: tuple[str, ...]
     writable: tuple[str, ...]
+    scratch: str  # the sandbox's own folder for temporary files
     other_processes: int
     count_processes: bool  # RLIMIT_NPROC does not hold here: watch their number
 
@@ -177,7 +178,7 @@ class _Forker:
     def _wipe(self) -> None:
         """Empty the sandbox's scratch folders, never a mount of the host: the next worker finds nothing of the last one's."""
         mounts = [Path(name) for name in (*self.configuration.read_only, *self.configuration.writable)]
-        folders = [Path(os.environ["TMPDIR"])] + ([] if self.configuration.landlock else [Path("/dev/shm")])
+        folders = [Path(self.configuration.scratch)] + ([] if self.configuration.landlock else [Path("/dev/shm")])
         for folder in folders if self.configuration.confine else ():
             for path in folder.iterdir() if folder.is_dir() else ():
                 if any(mount.is_relative_to(path) for mount in mounts) or os.path.ismount(path):
