@@ -2,6 +2,7 @@
 
 What it does: turns events into a live status (on a terminal) or plain lines (elsewhere). Progress goes to standard error,
 results to standard output.
+What it does not do: decide anything. Called by `cli.main`.
 """
 
 from __future__ import annotations
