@@ -41,16 +41,16 @@ class Builder:
         self.ops.append(Map(name, _axes(axes), body, name))
         return name
 
-    def reduce(self, name: str, axes: dict[str, int], over: dict[str, int], combine: Combine, body: Expr,
-               finish: Expr | None = None, role: Role = Role.TEMP) -> str:  # fmt: skip
+    def reduce(self, name: str, axes: dict[str, int], over: dict[str, int], combine: Combine, body: Expr, *,
+               finish: Expr | None = None) -> str:  # fmt: skip
         kind = DType.I64 if combine in (Combine.ARGMAX, Combine.ARGMIN) else dtype_of(body)
-        self._add(name, axes, dtype_of(finish) if finish is not None else kind, role)
+        self._add(name, axes, dtype_of(finish) if finish is not None else kind, Role.TEMP)
         self.ops.append(Reduce(name, _axes(axes), _axes(over), combine, body, kind, finish, name))
         return name
 
-    def scan(self, name: str, axes: dict[str, int], axis: str, combine: Combine, body: Expr, role: Role = Role.TEMP,
+    def scan(self, name: str, axes: dict[str, int], axis: str, combine: Combine, body: Expr, *,
              reverse: bool = False, exclusive: bool = False) -> str:  # fmt: skip
-        self._add(name, axes, dtype_of(body), role)
+        self._add(name, axes, dtype_of(body), Role.TEMP)
         self.ops.append(Scan(name, _axes(axes), axis, combine, body, dtype_of(body), reverse, exclusive, None, name))
         return name
 
@@ -124,10 +124,10 @@ def layernorm(rows: int, columns: int) -> Graph:
     x = b.load(b.input("x", rows, columns), "i", "j")
     w, c = b.load(b.input("w", columns), "j"), b.load(b.input("b", columns), "j")
     mean = mul(Acc(F32), f32(1 / columns))
-    b.reduce("mean", {"i": rows}, {"j": columns}, Combine.SUM, x, mean)
+    b.reduce("mean", {"i": rows}, {"j": columns}, Combine.SUM, x, finish=mean)
     d = sub(x, b.load("mean", "i"))
     scale = call(Fn.RSQRT, add(mul(Acc(F32), f32(1 / columns)), f32(1e-5)))
-    b.reduce("scale", {"i": rows}, {"j": columns}, Combine.SUM, mul(d, d), scale)
+    b.reduce("scale", {"i": rows}, {"j": columns}, Combine.SUM, mul(d, d), finish=scale)
     b.map("y", {"i": rows, "j": columns}, add(mul(mul(d, b.load("scale", "i")), w), c))
     return b.done("y")
 
@@ -137,7 +137,7 @@ def rmsnorm_middle(batch: int, channels: int, points: int) -> Graph:
     b = Builder("rmsnorm_middle")
     x = b.load(b.input("x", batch, channels, points), "n", "c", "p")
     scale = call(Fn.RSQRT, add(mul(Acc(F32), f32(1 / channels)), f32(1e-5)))
-    b.reduce("scale", {"n": batch, "p": points}, {"c": channels}, Combine.SUM, mul(x, x), scale)
+    b.reduce("scale", {"n": batch, "p": points}, {"c": channels}, Combine.SUM, mul(x, x), finish=scale)
     b.map("y", {"n": batch, "c": channels, "p": points}, mul(x, b.load("scale", "n", "p")))
     return b.done("y")
 
@@ -259,6 +259,21 @@ def halves(rows: int, columns: int) -> Graph:
     b.map("y", axes, mul(x, Const(1.5, DType.F16)))
     b.map("v", axes, call(Fn.CAST, add(call(Fn.CAST, z, dtype=F32), call(Fn.CAST, x, dtype=F32)), dtype=DType.BF16))
     return b.done("y", "v")
+
+
+def unary(rows: int, columns: int, dtype: DType = F32) -> Graph:
+    """Functions of one or two floats that have no polynomial."""
+    b = Builder("unary")
+    x = b.load(b.input("x", rows, columns, dtype=dtype), "i", "j")
+    z = b.load(b.input("z", rows, columns, dtype=dtype), "i", "j")
+    axes = {"i": rows, "j": columns}
+    for fn in (Fn.FLOOR, Fn.CEIL, Fn.TRUNC, Fn.ROUND, Fn.ABS, Fn.SIGN, Fn.NEG):
+        b.map(f"o_{fn.value}", axes, call(fn, x))
+    for fn in (Fn.MIN, Fn.MAX, Fn.MOD, Fn.FMOD, Fn.FLOORDIV, Fn.ATAN2):
+        b.map(f"o_{fn.value}", axes, call(fn, x, z))
+    b.map("o_pow", axes, call(Fn.POW, call(Fn.ABS, x), z))
+    b.map("o_bits", axes, select(call(Fn.NOT, call(Fn.ISNAN, x)), x, z))
+    return b.done(*(n for n in b.tensors if n.startswith("o_")))
 
 
 def dot_rows(rows: int, columns: int) -> Graph:

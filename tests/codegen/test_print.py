@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,6 +51,8 @@ CASES: dict[str, Callable[[], Graph]] = {
     "total": lambda: p.total(30, 70),
     "integers": lambda: p.integers(5, 43),
     "halves": lambda: p.halves(5, 43),
+    "unary": lambda: p.unary(5, 43),
+    "unary_f64": lambda: p.unary(5, 43, DType.F64),
     "dot_rows": lambda: p.dot_rows(5, 643),
     "long_sum": lambda: p.dot_rows(2, 50001),
 }
@@ -79,21 +82,22 @@ def widened(graph: Graph, name: str, array: np.ndarray) -> np.ndarray:
     return native.from_bf16(array) if graph.tensors[name].dtype is DType.BF16 else array
 
 
-def check(graph: Graph, folder: Path, isa: str, schedule: Schedule | None = None, seed: int = 0, shift: int = 0,
-          pool: native.Pool | None = None, extra: tuple[str, ...] = ()) -> None:  # fmt: skip
+def check(graph: Graph, folder: Path, isa: str, shift: int = 0, pool: native.Pool | None = None, *, compiler: str = "g++",
+          extra: tuple[str, ...] = ()) -> None:  # fmt: skip
     """Plan, print, compile, run and compare."""
-    given = inputs_of(graph, seed)
+    given = inputs_of(graph)
     with np.errstate(all="ignore"):
         expected = evaluate(graph, {n: widened(graph, n, a) for n, a in given.items()})
-    printed = print_program(plan(graph, schedule or Schedule(), p.MACHINE))
-    library = native.compile_printed(printed, folder, isa, extra=extra)
+    printed = print_program(plan(graph, Schedule(), p.MACHINE))
+    library = native.compile_printed(printed, folder, isa, compiler, extra)
     got = native.Native(printed, library, pool, shift).run(given)
     for name, want in expected.items():
         dtype = graph.tensors[name].dtype
         found = widened(graph, name, got[name])
         tolerance = {DType.BF16: 1e-2, DType.F16: 2e-3, DType.F64: 1e-12}.get(dtype, 3e-6)
         if dtype.is_float:
-            np.testing.assert_allclose(found, want, rtol=tolerance, atol=tolerance * 10, err_msg=f"{name}\n{printed.source[-3000:]}")
+            text = f"{name}\n{printed.source[-3000:]}"
+            np.testing.assert_allclose(found, want, rtol=tolerance, atol=tolerance * 10, err_msg=text)
         else:
             np.testing.assert_array_equal(found, want, err_msg=name)
 
@@ -119,3 +123,29 @@ def test_threads(case: str, folder: Path) -> None:
 @pytest.mark.parametrize("case", ["gelu", "softmax", "rmsnorm_middle"])
 def test_misaligned(case: str, folder: Path) -> None:
     check(CASES[case](), folder, "portable", shift=4)
+
+
+@pytest.mark.parametrize("case", ["gelu", "softmax", "argmax", "maxpool", "halves", "unary", "causal"])
+def test_clang(case: str, folder: Path) -> None:
+    compiler = next((c for c in ("clang++", "clang++-19") if shutil.which(c)), None)
+    if compiler is None:
+        pytest.skip("no clang++ here")
+    check(CASES[case](), folder, "portable", compiler=compiler)
+
+
+@pytest.mark.parametrize("columns", [1000, 30000, 1000000])
+def test_sums_are_as_accurate_as_the_framework(columns: int, folder: Path) -> None:
+    """The strict contract on sums: RMS error at most twice PyTorch's own, on numbers with a mean."""
+    import torch
+
+    rng = np.random.default_rng(1)
+    rows = 16
+    x = rng.uniform(0, 1, (rows, columns)).astype(np.float32)
+    graph = p.dot_rows(rows, columns)
+    printed = print_program(plan(graph, Schedule(), p.MACHINE))
+    library = native.compile_printed(printed, folder, "avx2" if native.machine_has("avx2") else "portable")
+    got = native.Native(printed, library).run({"x": x, "w": np.ones(columns, np.float32)})["y"]
+    exact = x.astype(np.float64).sum(1)
+    own = np.sqrt(np.mean((got - exact) ** 2))
+    theirs = np.sqrt(np.mean((torch.from_numpy(x).sum(1).numpy() - exact) ** 2))
+    assert own <= 2 * theirs, (own, theirs)

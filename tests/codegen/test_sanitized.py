@@ -10,8 +10,11 @@ from pathlib import Path
 import native
 import pytest
 
-CASES = ("gelu", "softmax", "softmax_short", "rmsnorm_middle", "cumsum", "cumsum_reverse", "argmax", "argmax_short", "maxpool",
-         "maxpool_small", "depthwise", "depthwise_small", "gather", "causal", "transpose", "total", "integers", "halves")  # fmt: skip
+CASES = (
+    "gelu", "softmax", "softmax_short", "rmsnorm_middle", "cumsum", "cumsum_reverse", "argmax", "argmax_short", "maxpool",
+    "maxpool_small", "depthwise", "depthwise_small", "gather", "causal", "transpose",
+    "total", "integers", "halves", "unary",
+)  # fmt: skip
 
 SCRIPT = """
 import sys

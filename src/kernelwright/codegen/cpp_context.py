@@ -28,8 +28,8 @@ What `cpp.py` asks of `cpp_contract` for a Contract stage with a leaf:
   `Context.panels` by side. Sizes are for the widest ISA where they depend on it.
 - `print_prepare(stage, nest, context, panel) -> list[str]` and `print_ahead(...)` alike: statements that fill part `slice` (a
   `const long` in scope, 0 <= slice < panel.slices) of the panel from the operand. Slices run in parallel and in any order;
-  the statements declare the tile variables (`<axis>_0`, `<axis>_end`) that they need from `slice`. `kw_prepare` runs the former once, the `kw_run_<i>` of the nest the latter
-  before the nest's loops.
+  the statements declare the tile variables (`<axis>_0`, `<axis>_end`) that they need from `slice`.
+  `kw_prepare` runs the former once, the `kw_run_<i>` of the nest the latter before the nest's loops.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ RESERVED = frozenset(
     "W U u left pool thread scratch slice tile frame local data slot auto bool break case char class const continue default "
     "delete do double else enum export extern false float for friend goto if inline int long new operator private public "
     "register return short signed sizeof static struct switch template this throw true try typedef union unsigned using "
-    "vec virtual void volatile while i8 i16 i32 i64 u8 f16 bf16".split()
+    "vec virtual void volatile while i8 i16 i32 i64 u8 f16 bf16".split()  # noqa: SIM905
 )
 
 

@@ -128,7 +128,7 @@ def _call_interval(fn: Fn, parts: list[Range]) -> Range | None:
         ends = [x // y for x in (a, b) for y in (c, d)]
         return min(ends), max(ends)
     if fn is Fn.MOD and c > 0:
-        return (a, b) if c == d and a // c == b // c and False else (0, d - 1)
+        return 0, d - 1
     if fn is Fn.MIN:
         return min(a, c), min(b, d)
     if fn is Fn.MAX:

@@ -47,12 +47,13 @@ def print_nest(program: Program, nest: Nest, layout: Layout, used: Used) -> list
         if stage.contract is not None and stage.leaf is not None:
             for panel in cpp_contract.packed_layout(stage, nest, program):
                 if panel.packing is Packing.AHEAD:
-                    lines += _panel_worker(program, nest, number, panel, layout, used)
+                    lines += _panel_worker(program, nest, number, panel, layout=layout, used=used)
             inner += braces("", cpp_contract.print_contract_stage(stage, nest, context))
         else:
             inner += print_stage(stage, nest, context)
     lines += _header(nest)
-    lines += _worker(f"nest_{identifier(nest.name)}", program, nest, layout, tensors, _tile_loops(nest, inner))
+    lines += _worker(f"nest_{identifier(nest.name)}", program, nest, layout, used=tensors,
+                     body=_tile_loops(nest, inner))  # fmt: skip
     return [*lines, ""]
 
 
@@ -79,7 +80,7 @@ def print_prepare(program: Program, layout: Layout, used: Used) -> tuple[list[st
                 continue
             for panel in cpp_contract.packed_layout(stage, nest, program):
                 if panel.packing is Packing.PREPARED:
-                    workers += _panel_worker(program, nest, number, panel, layout, used)
+                    workers += _panel_worker(program, nest, number, panel, layout=layout, used=used)
                     calls.append(f"kw_launch({_panel_name(nest, number, panel)}, &frame, {panel.slices}, 0);")
     return workers, calls
 
@@ -98,7 +99,7 @@ def _panel_name(nest: Nest, number: int, panel: Panel) -> str:
     return f"pack_{identifier(nest.name)}_{number}_{panel.side}"
 
 
-def _panel_worker(program: Program, nest: Nest, number: int, panel: Panel, layout: Layout, used: Used) -> list[str]:
+def _panel_worker(program: Program, nest: Nest, number: int, panel: Panel, *, layout: Layout, used: Used) -> list[str]:
     tensors = Used(used.snippets, {}, 0)
     context = _context(program, nest, number, layout, tensors)
     prepared = panel.packing is Packing.PREPARED
@@ -106,14 +107,14 @@ def _panel_worker(program: Program, nest: Nest, number: int, panel: Panel, layou
     body = printer(nest.stages[number], nest, context, panel)
     when = "once, when the weights are known" if prepared else "before the nest"
     lines = [f"// Packs the {panel.side} side of stage {number} of nest {nest.name}, {when}."]
-    return [*lines, *_worker(_panel_name(nest, number, panel), program, nest, layout, tensors,
-                             _counted(body, "slice", panel.slices, 1)), ""]  # fmt: skip
+    return [*lines, *_worker(_panel_name(nest, number, panel), program, nest, layout, used=tensors,
+                             body=_counted(body, "slice", panel.slices, 1)), ""]  # fmt: skip
 
 
 # -- the worker ---------------------------------------------------------------------------------------------------------
 
 
-def _worker(name: str, program: Program, nest: Nest, layout: Layout, used: Used, body: list[str]) -> list[str]:
+def _worker(name: str, program: Program, nest: Nest, layout: Layout, *, used: Used, body: list[str]) -> list[str]:
     text = "\n".join(body)
     lines = ["kw_frame& frame = *(kw_frame*)data;"]
     if re.search(r"\bpool\b", text):

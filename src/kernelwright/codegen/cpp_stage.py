@@ -256,10 +256,10 @@ class _Stage:
         tail: list[str] = [f"const long {name} = {base};"]
         if part:
             tail.append(f"const long left = {high} - {base} < W ? {high} - {base} : W;")
-        self._point(scopes, tail, body, "0", part)
+        self._point(scopes, tail, body, "0", part=part)
         lines += braces(f"for (; {base} < {high}; {base} += W)", tail)
 
-    def _point(self, scopes: list[Scope], lines: list[str], body: Body, slot: str | None, part: str | None,
+    def _point(self, scopes: list[Scope], lines: list[str], body: Body, slot: str | None, *, part: str | None = None,
                true: frozenset[Expr] = frozenset()) -> None:  # fmt: skip
         assert self.vector is not None
         scope = Scope(lines, scopes[-1].axes | {self.vector})
@@ -270,7 +270,7 @@ class _Stage:
         """A point for each of the U vectors from `base` on."""
         assert self.vector is not None
         inside = [f"const long {identifier(self.vector)} = {base} + u * W;"]
-        self._point(scopes, inside, body, "u", None, true)
+        self._point(scopes, inside, body, "u", true=true)
         return [f"KW_UNROLL({self.stage.unroll})", *braces("for (int u = 0; u < U; ++u)", inside)]
 
     def _along(self, scopes: list[Scope]) -> None:
@@ -281,20 +281,20 @@ class _Stage:
         body = Body(self.context, self.ops, None)
         lines += body.declare(Emitter(self.context, scopes, Lanes(self.vector)))
         full, partial = [], []  # type: tuple[list[str], list[str]]
-        self._point(scopes, full, body, None, None)
+        self._point(scopes, full, body, None)
         reverse = any(isinstance(op, Scan) and op.reverse for op in self.ops)
         ragged = self.context.extent(self.vector) % (WIDEST // self.lane_bytes()) != 0 or self.vector in self.stops
         if not reverse:
             lines.append(f"long {name} = {low};")
             lines += braces(f"for (; {name} + W <= {high}; {name} += W)", full)
             if ragged:
-                self._point(scopes, partial, body, None, "left")
+                self._point(scopes, partial, body, None, part="left")
                 lines += braces(f"if ({name} < {high})", [f"const long left = {high} - {name};", *partial])
             return
         lines.append(f"long {name} = {high} - W;")
         lines += braces(f"for (; {name} >= {low}; {name} -= W)", full)
         if ragged:
-            self._point(scopes, partial, body, None, "left")
+            self._point(scopes, partial, body, None, part="left")
             head = [f"const long left = {name} + W - {low};", f"{name} = {low};", *partial]
             lines += braces(f"if ({name} + W > {low})", head)
 

@@ -24,6 +24,7 @@ template <class T, int N> struct kw_vec { typedef T type __attribute__((vector_s
 template <class T, int N> using vec = typename kw_vec<T, N>::type;
 template <class T> struct kw_bare { using type = T; };
 template <class T> struct kw_bare<T&> { using type = T; };
+template <class T> struct kw_bare<T&&> { using type = T; };
 template <class V> using kw_element = typename kw_bare<decltype(V{}[0])>::type;
 template <class V> constexpr int kw_count = sizeof(V) / sizeof(kw_element<V>);
 template <int Bytes> struct kw_int;

@@ -24,6 +24,7 @@ template <class T, int N> struct kw_vec { typedef T type __attribute__((vector_s
 template <class T, int N> using vec = typename kw_vec<T, N>::type;
 template <class T> struct kw_bare { using type = T; };
 template <class T> struct kw_bare<T&> { using type = T; };
+template <class T> struct kw_bare<T&&> { using type = T; };
 template <class V> using kw_element = typename kw_bare<decltype(V{}[0])>::type;
 template <class V> constexpr int kw_count = sizeof(V) / sizeof(kw_element<V>);
 template <int Bytes> struct kw_int;
@@ -90,7 +91,7 @@ template <class V, class F> KW_INLINE V kw_lanes(long n, F f) {
 // Lane by lane through libm.
 #define KW_LIBM(x, fn) kw_lanes<V>([&](long l) { return fn(x[l]); })
 
-// x + x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)) with x's sign. Measured: at most 1.2 ulp.
+// x + x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)) with x's sign. Measured: at most 1.3 ulp.
 template <class V> KW_INLINE V kw_erf(V x) {
   if constexpr (sizeof(x[0]) == 8) return KW_LIBM(x, __builtin_erf);
   else {

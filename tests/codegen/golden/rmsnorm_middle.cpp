@@ -24,6 +24,7 @@ template <class T, int N> struct kw_vec { typedef T type __attribute__((vector_s
 template <class T, int N> using vec = typename kw_vec<T, N>::type;
 template <class T> struct kw_bare { using type = T; };
 template <class T> struct kw_bare<T&> { using type = T; };
+template <class T> struct kw_bare<T&&> { using type = T; };
 template <class V> using kw_element = typename kw_bare<decltype(V{}[0])>::type;
 template <class V> constexpr int kw_count = sizeof(V) / sizeof(kw_element<V>);
 template <int Bytes> struct kw_int;
@@ -67,7 +68,10 @@ template <class V, class F> KW_INLINE V kw_lanes(long n, F f) {
 KW_INLINE float kw_sqrt(float x) { return __builtin_sqrtf(x); }
 KW_INLINE double kw_sqrt(double x) { return __builtin_sqrt(x); }
 template <class V> KW_INLINE V kw_sqrt(V x) {
-  constexpr bool single = sizeof(x[0]) == 4;
+#if defined(__clang__)
+  return __builtin_elementwise_sqrt(x);
+#else
+  [[maybe_unused]] constexpr bool single = sizeof(x[0]) == 4;
 #if defined(KW_ISA_AVX512)
   if constexpr (single && sizeof x == 64) return __builtin_ia32_sqrtps512_mask(x, x, (short)-1, 4);
   if constexpr (!single && sizeof x == 64) return __builtin_ia32_sqrtpd512_mask(x, x, (char)-1, 4);
@@ -79,6 +83,7 @@ template <class V> KW_INLINE V kw_sqrt(V x) {
   if constexpr (single && sizeof x == 16) return __builtin_ia32_sqrtps(x);
   if constexpr (!single && sizeof x == 16) return __builtin_ia32_sqrtpd(x);
   return kw_lanes<V>([&](long l) { return kw_sqrt((kw_element<V>)x[l]); });
+#endif
 }
 
 template <class V> KW_INLINE V kw_rsqrt(V x) { return 1 / kw_sqrt(x); }

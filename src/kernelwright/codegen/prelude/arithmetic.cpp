@@ -110,7 +110,10 @@ template <class V> KW_INLINE V kw_fmod(V a, V b) {
 KW_INLINE float kw_sqrt(float x) { return __builtin_sqrtf(x); }
 KW_INLINE double kw_sqrt(double x) { return __builtin_sqrt(x); }
 template <class V> KW_INLINE V kw_sqrt(V x) {
-  constexpr bool single = sizeof(x[0]) == 4;
+#if defined(__clang__)
+  return __builtin_elementwise_sqrt(x);
+#else
+  [[maybe_unused]] constexpr bool single = sizeof(x[0]) == 4;
 #if defined(KW_ISA_AVX512)
   if constexpr (single && sizeof x == 64) return __builtin_ia32_sqrtps512_mask(x, x, (short)-1, 4);
   if constexpr (!single && sizeof x == 64) return __builtin_ia32_sqrtpd512_mask(x, x, (char)-1, 4);
@@ -122,6 +125,7 @@ template <class V> KW_INLINE V kw_sqrt(V x) {
   if constexpr (single && sizeof x == 16) return __builtin_ia32_sqrtps(x);
   if constexpr (!single && sizeof x == 16) return __builtin_ia32_sqrtpd(x);
   return kw_lanes<V>([&](long l) { return kw_sqrt((kw_element<V>)x[l]); });
+#endif
 }
 
 //@ kw_rsqrt: kw_sqrt
@@ -129,15 +133,18 @@ template <class V> KW_INLINE V kw_rsqrt(V x) { return 1 / kw_sqrt(x); }
 
 //@ kw_rounding: kw_lanes
 // One definition for floor (mode 1), ceil (2), trunc (3) and round half to even (0).
+#if defined(__clang__)
+#define KW_ROUND_VECTOR(mode, one) return __builtin_elementwise_##one(x);
+#else
 #if defined(KW_ISA_AVX512)
-#define KW_ROUND_512(mode)                                                                                          \
-  if constexpr (single && sizeof x == 64) return __builtin_ia32_rndscaleps_mask(x, 8 | mode, x, (short)-1, 4);  \
+#define KW_ROUND_512(mode)                                                                                     \
+  if constexpr (single && sizeof x == 64) return __builtin_ia32_rndscaleps_mask(x, 8 | mode, x, (short)-1, 4); \
   if constexpr (!single && sizeof x == 64) return __builtin_ia32_rndscalepd_mask(x, 8 | mode, x, (char)-1, 4);
 #else
 #define KW_ROUND_512(mode)
 #endif
 #if defined(KW_ISA_AVX512) || defined(KW_ISA_AVX2)
-#define KW_ROUND_256(mode)                                                              \
+#define KW_ROUND_256(mode)                                                                \
   if constexpr (single && sizeof x == 32) return __builtin_ia32_roundps256(x, 8 | mode);  \
   if constexpr (!single && sizeof x == 32) return __builtin_ia32_roundpd256(x, 8 | mode); \
   if constexpr (single && sizeof x == 16) return __builtin_ia32_roundps(x, 8 | mode);     \
@@ -145,24 +152,25 @@ template <class V> KW_INLINE V kw_rsqrt(V x) { return 1 / kw_sqrt(x); }
 #else
 #define KW_ROUND_256(mode)
 #endif
-#define KW_ROUNDING(name, mode, one)                                            \
-  KW_INLINE float name(float x) { return one##f(x); }                           \
-  KW_INLINE double name(double x) { return one(x); }                            \
-  template <class V> KW_INLINE V name(V x) {                                    \
-    [[maybe_unused]] constexpr bool single = sizeof(x[0]) == 4;                 \
-    KW_ROUND_512(mode)                                                          \
-    KW_ROUND_256(mode)                                                          \
-    return kw_lanes<V>([&](long l) { return name((kw_element<V>)x[l]); });      \
-  }
+#define KW_ROUND_VECTOR(mode, one)                            \
+  [[maybe_unused]] constexpr bool single = sizeof(x[0]) == 4; \
+  KW_ROUND_512(mode)                                          \
+  KW_ROUND_256(mode)                                          \
+  return kw_lanes<V>([&](long l) -> kw_element<V> { if constexpr (single) return __builtin_##one##f(x[l]); else return __builtin_##one(x[l]); });
+#endif
+#define KW_ROUNDING(name, mode, one)                              \
+  KW_INLINE float name(float x) { return __builtin_##one##f(x); } \
+  KW_INLINE double name(double x) { return __builtin_##one(x); }  \
+  template <class V> KW_INLINE V name(V x) { KW_ROUND_VECTOR(mode, one) }
 
 //@ kw_floor: kw_rounding
-KW_ROUNDING(kw_floor, 1, __builtin_floor)
+KW_ROUNDING(kw_floor, 1, floor)
 
 //@ kw_ceil: kw_rounding
-KW_ROUNDING(kw_ceil, 2, __builtin_ceil)
+KW_ROUNDING(kw_ceil, 2, ceil)
 
 //@ kw_trunc: kw_rounding
-KW_ROUNDING(kw_trunc, 3, __builtin_trunc)
+KW_ROUNDING(kw_trunc, 3, trunc)
 
 //@ kw_round: kw_rounding
-KW_ROUNDING(kw_round, 0, __builtin_rint)
+KW_ROUNDING(kw_round, 0, rint)

@@ -1,3 +1,5 @@
+// Errors are in units of float32's last place, as tests/codegen/test_maths.py measures them (worst of AVX2 and portable).
+
 //@ kw_libm: kw_lanes
 // Lane by lane through libm.
 #define KW_LIBM(x, fn) kw_lanes<V>([&](long l) { return fn(x[l]); })
@@ -8,6 +10,7 @@ template <class V> KW_INLINE V kw_pow2(kw_ints<V> n) { return (V)((n + 127) << 2
 
 //@ kw_exp: kw_pow2 kw_scalar kw_libm
 // x = n ln 2 + r with |r| <= ln 2 / 2; a polynomial in r; scaled in two steps so that denormals come out right.
+// Measured: at most 1.0 ulp.
 template <class V> KW_INLINE V kw_exp(V x) {
   if constexpr (sizeof(x[0]) == 8) return KW_LIBM(x, __builtin_exp);
   else {
@@ -28,6 +31,7 @@ KW_SCALAR(kw_exp)
 
 //@ kw_expm1: kw_pow2 kw_scalar kw_libm
 // As exp, with 2^n (e^r - 1) + (2^n - 1), computed at half the scale so that 2^128 is not needed.
+// Measured: at most 1.5 ulp.
 template <class V> KW_INLINE V kw_expm1(V x) {
   if constexpr (sizeof(x[0]) == 8) return KW_LIBM(x, __builtin_expm1);
   else {
@@ -72,6 +76,7 @@ template <class V> KW_INLINE V kw_log_special(V x, V y) {
 }
 
 //@ kw_log: kw_log_parts kw_scalar kw_libm
+// Measured: at most 0.9 ulp.
 template <class V> KW_INLINE V kw_log(V x) {
   if constexpr (sizeof(x[0]) == 8) return KW_LIBM(x, __builtin_log);
   else {
@@ -83,6 +88,7 @@ template <class V> KW_INLINE V kw_log(V x) {
 KW_SCALAR(kw_log)
 
 //@ kw_log2: kw_log_parts kw_scalar kw_libm
+// Measured: at most 1.1 ulp.
 template <class V> KW_INLINE V kw_log2(V x) {
   if constexpr (sizeof(x[0]) == 8) return KW_LIBM(x, __builtin_log2);
   else {
@@ -97,7 +103,7 @@ template <class V> KW_INLINE V kw_log2(V x) {
 KW_SCALAR(kw_log2)
 
 //@ kw_log1p: kw_log kw_scalar kw_libm
-// log(u) of the rounded u = 1 + x, and what the rounding lost.
+// log(u) of the rounded u = 1 + x, and what the rounding lost. Measured: at most 1.3 ulp.
 template <class V> KW_INLINE V kw_log1p(V x) {
   if constexpr (sizeof(x[0]) == 8) return KW_LIBM(x, __builtin_log1p);
   else {
@@ -111,6 +117,7 @@ template <class V> KW_INLINE V kw_log1p(V x) {
 KW_SCALAR(kw_log1p)
 
 //@ kw_sigmoid: kw_exp kw_scalar
+// Measured: at most 2.4 ulp, as PyTorch's.
 template <class V> KW_INLINE V kw_sigmoid(V x) { return 1 / (1 + kw_exp(-x)); }
 KW_SCALAR(kw_sigmoid)
 
@@ -127,7 +134,8 @@ template <class V> KW_INLINE V kw_exp_near(V x) {
 }
 
 //@ kw_tanh: kw_exp_near kw_abs kw_scalar kw_libm
-// x + x^3 P(x^2) for |x| < 0.65, else 1 - 2 / (exp(2|x|) + 1) with x's sign. Measured: at most 1.4 ulp.
+// x + x^3 P(x^2) for |x| < 0.65, else 1 - 2 / (exp(2|x|) + 1) with x's sign.
+// Measured: at most 1.3 ulp.
 template <class V> KW_INLINE V kw_tanh(V x) {
   if constexpr (sizeof(x[0]) == 8) return KW_LIBM(x, __builtin_tanh);
   else {
@@ -145,7 +153,7 @@ template <class V> KW_INLINE V kw_tanh(V x) {
 KW_SCALAR(kw_tanh)
 
 //@ kw_erf: kw_exp_near kw_abs kw_scalar kw_libm
-// x + x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)) with x's sign. Measured: at most 1.2 ulp.
+// x + x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)) with x's sign. Measured: at most 1.3 ulp.
 template <class V> KW_INLINE V kw_erf(V x) {
   if constexpr (sizeof(x[0]) == 8) return KW_LIBM(x, __builtin_erf);
   else {
@@ -169,6 +177,7 @@ KW_SCALAR(kw_erf)
 
 //@ kw_trig: kw_convert kw_libm kw_abs
 // sin(x + quarter * pi / 2). x = j pi/2 + r, reduced in double, which is exact enough for |x| <= 1e5.
+// Measured for sin and cos: at most 1.5 ulp.
 template <class V> KW_INLINE V kw_trig(V x, int quarter) {
   using D = vec<double, kw_count<V>>;
   const D wide = kw_convert<D>(x);
