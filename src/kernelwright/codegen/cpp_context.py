@@ -48,12 +48,13 @@ C_TYPE = {
 }  # fmt: skip  (the type of an element in memory)
 
 
-RESERVED = frozenset(
+RESERVED = frozenset(re.findall(
+    r"\w+",
     "W U u left pool thread scratch slice tile frame local data slot auto bool break case char class const continue default "
     "delete do double else enum export extern false float for friend goto if inline int long new operator private public "
     "register return short signed sizeof static struct switch template this throw true try typedef union unsigned using "
-    "vec virtual void volatile while i8 i16 i32 i64 u8 f16 bf16".split()  # noqa: SIM905
-)
+    "vec virtual void volatile while i8 i16 i32 i64 u8 f16 bf16",
+))  # fmt: skip
 
 
 def identifier(name: str) -> str:
