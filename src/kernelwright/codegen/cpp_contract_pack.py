@@ -211,11 +211,16 @@ def _pack_panels(packing: Packing) -> list[str]:
     context = leaf.context
     row, at, start, end = (context.fresh(stem) for stem in ("row_", "at_", "from_", "to_"))
     where = f"{at} + ({run.name} - {start})"
-    body = [
+    whole: list[str] = []
+    emitter = packing.emitter([Scope(whole, packing.axes)], Lanes(run.axis))
+    whole.append(f"{context.use('kw_store')}({where}, {packing.value(emitter)});")
+    every = block(f"KW_UNROLL(8) for (long {run.name} = {start}; {run.name} < {start} + NW; {run.name} += W)", whole)
+    rest = [
         f"const long {end} = {context.use('kw_least')}({start} + NW, {run.high});",
         f"long {run.name} = {start};",
         *_vectors(packing, run, where, end, frozenset()),
     ]
+    body = [*block(f"if ({start} + NW <= {run.high})", every), *block("else", rest)]
     head = f"for (long {start} = {run.low}; {start} < {run.high}; {start} += NW, {at} += {packing.depth} * NW)"
     inner = [*_constants(others), f"{kind}* {at} = {row};", *block(head, body), f"{row} += NW;"]
     return [f"{kind}* {row} = {packing.to};", *loops(packing.k, inner)]
