@@ -218,6 +218,19 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class CheckedCase:
+    """One case on which the outputs were compared with the float64 oracle; errors are RMS(error) / RMS(float64 answer)."""
+
+    case: str
+    fill: str
+    seed: int
+    passed: bool
+    error: float | None  # ours; None for outputs that must be equal bit by bit
+    reference_error: float | None  # the reference's own
+    budget: float | None  # what the contract allows ours
+
+
+@dataclass(frozen=True)
 class Sample:
     """One interleaved round: nanoseconds a call of each contestant, in the order of Measurement.contestants."""
 

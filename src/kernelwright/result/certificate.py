@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelwright.errors import UserError
-from kernelwright.records import Evidence, Interval, Machine, Measurement, Task, from_json, to_json
+from kernelwright.records import CheckedCase, Evidence, Interval, Machine, Measurement, Task, from_json, to_json
 
 FORMAT = 1
 FILE = "certificate.json"
@@ -28,19 +28,6 @@ class Versions:
     python: str
     compiler: str
     system: str  # operating system and kernel
-
-
-@dataclass(frozen=True)
-class CheckedCase:
-    """One case on which the outputs were compared with the float64 oracle; errors are RMS(error) / RMS(float64 answer)."""
-
-    case: str
-    fill: str
-    seed: int
-    passed: bool
-    error: float | None  # ours; None for outputs that must be equal bit by bit
-    reference_error: float | None  # the reference's own
-    budget: float | None  # what the contract allows ours
 
 
 @dataclass(frozen=True)
