@@ -378,7 +378,7 @@ class Emitter:
         if fn is Fn.RECIPROCAL:
             return Value(f"1 / {args[0].at(ATOM)}", dtype, vector, MUL)
         name = self.context.use(f"kw_{fn.value}")
-        return self._small(Value(f"{name}({', '.join(a.text for a in args)})", dtype, vector))
+        return self._small(Value(f"{name}({', '.join(_typed(a) for a in args)})", dtype, vector))
 
     def _small(self, value: Value) -> Value:
         """C++ widens small integers: cut a scalar result back."""
@@ -560,3 +560,9 @@ def _float_text(value: float, dtype: DType) -> str:
         if struct.pack("f", float(text)) == struct.pack("f", short):
             break
     return (text if any(c in text for c in ".e") else text + ".0") + "f"
+
+
+def _typed(value: Value) -> str:
+    """A function's argument: an I64 literal says its type, or the overload would be ambiguous beside a long."""
+    bare = value.dtype is DType.I64 and not value.vector and value.text.lstrip("-").isdigit()
+    return f"{value.text}l" if bare else value.text
