@@ -327,7 +327,7 @@ def _along(hit: Array, extent: int) -> str:
         if first == 0:
             return f"only the first {hit.size} of {extent}"
         return f"only {first}..{last} of {extent}" if hit.size > 1 else f"only index {first} of {extent}"
-    steps = np.diff(hit)
-    if hit.size > 2 and (steps == steps[0]).all():
-        return f"one in {int(steps[0])} (index % {int(steps[0])} == {first % int(steps[0])})"
+    step = int(np.gcd.reduce(np.diff(hit)))
+    if hit.size > 2 and step > 1:
+        return f"one in {step} (index % {step} == {first % step})"
     return f"{hit.size} of {extent} indices"

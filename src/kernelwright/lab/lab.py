@@ -3,7 +3,7 @@
 What it does: owns the budget, the two sandboxes (reference and candidate), deduplication through the archive, and the order
 of work: screen, compile (in parallel), check (one by one), time (one by one, never while something compiles). Finalists are
 checked on more cases, then raced against the baselines in fresh processes.
-What it does not do: propose, print, or trust a number that a worker states. Made by optimize, verify and replay; used by proposers.
+What it does not do: propose, print, or trust a number that a worker states. Made by optimize, verify and replay.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,18 @@ from kernelwright.errors import UserError
 from kernelwright.events import Evaluated, Notice, OnEvent, PhaseStarted
 from kernelwright.ir.graph import Contract, Graph, Reduce, Scan
 from kernelwright.lab.budget import Budget
-from kernelwright.lab.candidate import Inputs, Rejected, Setting, Trial, checked_case, constant_array, device, passed, rejected, total_bytes
+from kernelwright.lab.candidate import (
+    Inputs,
+    Rejected,
+    Setting,
+    Trial,
+    checked_case,
+    constant_array,
+    device,
+    passed,
+    rejected,
+    total_bytes,
+)
 from kernelwright.lab.compare import Comparison
 from kernelwright.lab.protocol import Admitted, Baseline
 from kernelwright.lab.race import Contestant, Screening, race, screen
@@ -76,7 +87,7 @@ class LabSettings:
     rounds: int = 30
     least_rounds: int = 12
     race_seconds: float = 20.0
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True)
@@ -328,7 +339,7 @@ class Lab:
         return Evaluation(candidate.digest, Verdict.CORRECT, tuple(evidence), screening.median_ns, error)
 
     def _check(self, trial: Trial, cases: Sequence[Case], thorough: bool) -> tuple[list[Comparison], Evidence]:
-        """Every case that says something, and the first one once more at the end: state that a call leaves behind shows there."""
+        """Every case that says something; thorough: the first once more, where state that a call leaves behind shows."""
         trial.load()
         began = self._clock()
         found: list[Comparison] = []
@@ -362,7 +373,8 @@ class Lab:
         trial.check_timed(self._timing_inputs)
         evidence = Evidence(
             EvidenceKind.TIMED, Status.PASS, device(), f"{screening.median_ns / 1e6:.4g} ms, screening",
-            seconds=round(self._clock() - began, 4), numbers={"median_ns": screening.median_ns, "frames": float(screening.frames)},
+            seconds=round(self._clock() - began, 4),
+            numbers={"median_ns": screening.median_ns, "frames": float(screening.frames)},
             uncovered="a screening time ranks candidates; it is no claim",
         )  # fmt: skip
         return screening, evidence
@@ -375,9 +387,17 @@ class Lab:
             self.best_ns = ns
         self._on_event(
             Evaluated(
-                candidate.digest, evaluation.verdict.value, ns, self.best_ns, self._evaluated, self._correct,
-                self.budget.seconds_left, self.budget.evaluations_left, candidate.note, known,
-            )  # fmt: skip
+                candidate=candidate.digest,
+                verdict=evaluation.verdict.value,
+                median_ns=ns,
+                best_ns=self.best_ns,
+                evaluated=self._evaluated,
+                correct=self._correct,
+                seconds_left=self.budget.seconds_left,
+                evaluations_left=self.budget.evaluations_left,
+                note=candidate.note,
+                known=known,
+            )
         )
         return evaluation
 

@@ -1,7 +1,7 @@
 """What is refused before it is built: policy and shape, not behaviour.
 
-What it does: looks at a candidate's record and says in one line why it is not even compiled. What it does not do: read the source
-for forbidden words (behaviour decides, in the sandbox). Called by `lab.lab`.
+What it does: looks at a candidate's record and says in one line why it is not even compiled. What it does not do: read the
+source for forbidden words (behaviour decides, in the sandbox). Called by `lab.lab`.
 """
 
 from __future__ import annotations
