@@ -20,6 +20,9 @@ from kernelwright.ir.tile import MicroKernel, Packing
 from kernelwright.records import Machine
 
 
+LOCAL_ROWS = 192  # up to so many rows (two tiles) N may as well be packed where it is used
+
+
 @dataclass(frozen=True)
 class Roles:
     """A contraction's axes by role. `swap`: the lhs is the N side. `operands`: (M side, N side)."""
@@ -124,9 +127,9 @@ def register_tile(machine: Machine) -> tuple[int, int]:
 
 
 def micro_kernel(
-    op: Contract, name: str, tensors: dict[str, Tensor], choices: Choices, machine: Machine
+    op: Contract, name: str, tensors: dict[str, Tensor], choices: Choices, machine: Machine, alone: bool
 ) -> MicroKernel:
-    """The micro-kernel of `op`, whose decisions are named after tensor `name`."""
+    """The micro-kernel of `op`, whose decisions are named after tensor `name`. `alone`: its nest holds no other contraction."""
     found = roles(op)
     if found is None:
         raise ScheduleError(f"leaf.{name} = micro: no operand owns the innermost output axis")
@@ -139,8 +142,11 @@ def micro_kernel(
         raise ScheduleError(f"mr.{name} = {mr}, nr.{name} = {nr}: the tile does not fit {registers} vector registers")
     k = product(found.k)
     kc = choices.number(f"kc.{name}", [c for c in (128, 192, 256, 384, 512, 1024) if c <= k], default_kc(k), 1, max(k, 1))
-    pack_m = _packing(choices, f"pack_m.{name}", found.operands[0], tensors, direct=_m_direct(found, tensors))
-    pack_n = _packing(choices, f"pack_n.{name}", found.operands[1], tensors, direct=_n_direct(found, tensors))
+    direct = _m_direct(found, tensors)
+    aside = Packing.DIRECT if direct else Packing.LOCAL
+    pack_m = _packing(choices, f"pack_m.{name}", found.operands[0], tensors, direct, aside)
+    aside = Packing.AHEAD if alone and once_ahead(found, tensors) else Packing.LOCAL
+    pack_n = _packing(choices, f"pack_n.{name}", found.operands[1], tensors, _n_direct(found, tensors), aside)
     return MicroKernel(
         tuple(a.name for a in found.m), tuple(a.name for a in found.n), tuple(a.name for a in found.k),
         found.swap, mr, nr, kc, pack_m, pack_n,
@@ -171,10 +177,28 @@ def _n_direct(found: Roles, tensors: dict[str, Tensor]) -> bool:
     )
 
 
-def _packing(choices: Choices, name: str, operand: Expr, tensors: dict[str, Tensor], direct: bool) -> Packing:
+def once_ahead(found: Roles, tensors: dict[str, Tensor]) -> bool:
+    """Whether the N side is better packed once before the nest: several tiles of M would each pack it again, and the panels
+    are hardly larger than what they are made of (which a convolution's windows are not). Measured: docs/adr/0002.
+    """
+    loads = loads_in(found.operands[1])
+    made_of = sum(tensors[name].size for name in {load.tensor for load in loads})
+    return product(found.m) > LOCAL_ROWS and product(found.batch) * product(found.n) * product(found.k) <= 1.5 * made_of
+
+
+def needs_all_rows(found: Roles, tensors: dict[str, Tensor]) -> bool:
+    """Whether N is packed a tile at a time though M has many rows (a convolution): then a tile should hold them all."""
+    weights = {tensors[load.tensor].role for load in loads_in(found.operands[1])} <= {Role.WEIGHT, Role.CONSTANT}
+    return not weights and not once_ahead(found, tensors)
+
+
+def _packing(
+    choices: Choices, name: str, operand: Expr, tensors: dict[str, Tensor], direct: bool, aside: Packing
+) -> Packing:
+    """The decision `name`; `aside` is the default of an operand that can't be prepared at load."""
     made = {tensors[load.tensor].role for load in loads_in(operand)}
     options = [Packing.LOCAL.value]
-    default = Packing.LOCAL.value
+    default = aside.value
     if made and made <= {Role.WEIGHT, Role.CONSTANT}:
         options.insert(0, Packing.PREPARED.value)
         default = Packing.PREPARED.value

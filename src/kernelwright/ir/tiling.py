@@ -12,11 +12,12 @@ from kernelwright.ir.family import Family
 from kernelwright.ir.fuse import cost, sides
 from kernelwright.ir.graph import AxisDef, Contract, Map, Structured, Tensor, all_axes, expressions_of
 from kernelwright.ir.knobs import Choices
-from kernelwright.ir.leaf import Roles, register_tile, roles
+from kernelwright.ir.leaf import Roles, needs_all_rows, product, register_tile, roles
 from kernelwright.ir.tile import Loop
 from kernelwright.records import Machine
 
 Steps = dict[str, int]
+MOST_ROWS = 512  # of a tile whose N side is packed with it (docs/adr/0002-contraction-leaf.md)
 
 
 def ceil(a: int, b: int) -> int:
@@ -74,6 +75,8 @@ def _contract_steps(family: Family, contracts: list[Contract], tensors: dict[str
     assert found is not None
     local = len(family.ops) > 1
     m_target, n_target = rows * (16 if rows < 8 else 10), columns * 16
+    if not local and needs_all_rows(found, tensors):
+        m_target = max(m_target, min(product(found.m), MOST_ROWS))
     while True:
         _fill(steps, found, loops, (m_target, rows), (n_target, columns))
         few = _tiles(loops, steps) < 4 * machine.threads
