@@ -66,7 +66,7 @@ from kernelwright.targets.base import Compiled, Target
 from kernelwright.task.cases import quick_cases, thorough_cases
 
 if TYPE_CHECKING:
-    from kernelwright.capture.export import Captured
+    from kernelwright.capture.captured import Captured
 
 JUDGE = 1  # raise it when verdicts or screening times of older archives must not be used again
 COMPILERS = 2
@@ -189,7 +189,7 @@ class Lab:
         for baseline in which:
             try:
                 contestant = self._baseline(baseline)
-                found.append(BaselineTime(baseline, screen(contestant, None).median_ns))
+                found.append(BaselineTime(baseline, screen(contestant, None).ns))
             except (WorkerFailed, UserError) as failure:
                 found.append(BaselineTime(baseline, None, str(failure)[:300]))
             self._reference.dismiss()
@@ -336,7 +336,7 @@ class Lab:
         except Rejected as verdict:
             return Evaluation(candidate.digest, verdict.verdict, (*evidence, verdict.evidence))
         error = max((c.relative_error for c in found), default=0.0)
-        return Evaluation(candidate.digest, Verdict.CORRECT, tuple(evidence), screening.median_ns, error)
+        return Evaluation(candidate.digest, Verdict.CORRECT, tuple(evidence), screening.ns, error)
 
     def _check(self, trial: Trial, cases: Sequence[Case], thorough: bool) -> tuple[list[Comparison], Evidence]:
         """Every case that says something; thorough: the first once more, where state that a call leaves behind shows."""
@@ -372,9 +372,9 @@ class Lab:
             raise rejected(failure, "being timed", EvidenceKind.TIMED) from failure
         trial.check_timed(self._timing_inputs)
         evidence = Evidence(
-            EvidenceKind.TIMED, Status.PASS, device(), f"{screening.median_ns / 1e6:.4g} ms, screening",
+            EvidenceKind.TIMED, Status.PASS, device(), f"{screening.ns / 1e6:.4g} ms, screening",
             seconds=round(self._clock() - began, 4),
-            numbers={"median_ns": screening.median_ns, "frames": float(screening.frames)},
+            numbers={"median_ns": screening.ns, "frames": float(screening.frames)},
             uncovered="a screening time ranks candidates; it is no claim",
         )  # fmt: skip
         return screening, evidence

@@ -19,6 +19,8 @@ from torch.overrides import TorchFunctionMode
 SHORT = (torch.float32, torch.float16, torch.bfloat16)
 HALF_ULP = {torch.float32: 2.0**-24, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8, torch.float64: 2.0**-53}
 
+PERIOD = 8191
+
 
 class _InDouble(TorchFunctionMode):
     """Turns requests for short floats into requests for double."""
@@ -57,9 +59,17 @@ def widen(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def move(tensor: torch.Tensor, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
-    """A double tensor whose elements are moved by half an ulp of `dtype`, up or down at random."""
-    signs = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.int8).mul_(2).sub_(1)
-    return tensor.double() * (1.0 + HALF_ULP[dtype] * signs.double())
+    """A dense double tensor whose elements are moved by half an ulp of `dtype`, up or down.
+
+    The directions are random over PERIOD elements and repeat: the period is a prime, so that no axis falls in step with it.
+    """
+    out = tensor.to(torch.float64, copy=True, memory_format=torch.contiguous_format)
+    factors = 1.0 + HALF_ULP[dtype] * (torch.randint(0, 2, (PERIOD,), generator=generator) * 2 - 1).double()
+    flat = out.view(-1)
+    whole = flat.numel() // PERIOD * PERIOD
+    flat[:whole].view(-1, PERIOD).mul_(factors)
+    flat[whole:].mul_(factors[: flat.numel() - whole])
+    return out
 
 
 @contextmanager

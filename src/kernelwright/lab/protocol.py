@@ -59,9 +59,10 @@ class Admitted:
 
 @dataclass(frozen=True)
 class TruthRequest:
-    """Inputs and right answers of `case`."""
+    """Inputs and right answers of `case`. `moved`: also the oracle at inputs and weights moved by half an ulp."""
 
     case: Case
+    moved: bool = True
 
 
 @dataclass(frozen=True)

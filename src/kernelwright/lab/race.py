@@ -15,16 +15,16 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kernelwright.lab.timing import median
+from kernelwright.lab.timing import quantile
 from kernelwright.records import Sample
 
 FRAME_SECONDS = 0.002
 SETTLE_SECONDS = 0.006
 EMPTY_FRAMES = 7
 MOST_CALLS = 100_000
-SCREEN_SECONDS = 0.06
+SCREEN_SECONDS = 0.08
 SCREEN_FRAMES = 15
-LEAST_SCREEN_FRAMES = 3
+LEAST_SCREEN_FRAMES = 5
 HOPELESS = 2.0  # times the best known: such a candidate is screened with one frame
 
 Frame = Callable[[int], float]
@@ -71,20 +71,23 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Screening:
-    """A quick look at one contestant: good enough to rank candidates, not to claim anything."""
+    """A quick look at one contestant: good enough to rank candidates, not to claim anything.
 
-    median_ns: float
+    `ns` is the lower quartile of the frames: on a shared machine one frame in two may be disturbed, and never to the better.
+    """
+
+    ns: float
     frames: int
 
 
 def screen(contestant: Contestant, best_ns: float | None, seconds: float = SCREEN_SECONDS) -> Screening:
-    """The median over some `seconds` worth of frames; fewer where it is hopeless against `best_ns`."""
+    """Some `seconds` worth of frames; fewer where it is hopeless against `best_ns`."""
     estimate = contestant.calibrate() * 1e9
     if best_ns is not None and estimate > HOPELESS * best_ns:
         return Screening(min(estimate, contestant.sample()), 2)
     wanted = round(seconds * 1e9 / max(estimate, FRAME_SECONDS * 1e9))
     frames = max(LEAST_SCREEN_FRAMES, min(SCREEN_FRAMES, wanted))
-    return Screening(median([contestant.sample() for _ in range(frames)]), frames)
+    return Screening(quantile([contestant.sample() for _ in range(frames)], 0.25), frames)
 
 
 def race(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ from kernelwright.sandbox.worker import Reply, Worker
 from kernelwright.sandbox.zygote import Zygote
 
 if TYPE_CHECKING:
-    from kernelwright.capture.export import Captured
+    from kernelwright.capture.captured import Captured
 
 HANDLERS = "kernelwright.lab.reference_worker"
 ADMIT_SECONDS = 60.0
@@ -73,6 +73,7 @@ class ReferenceProcess:
         self._zygote = Zygote(isolation, mounts, limits, preload=("torch", HANDLERS), threads=threads)
         self._worker: Worker | None = None
         self._contenders: list[Worker] = []
+        self._sensitivity: list[tuple[float, float]] | None = None  # of each output, on the task's own inputs
         self.admitted: Admitted | None = None
 
     def close(self) -> None:
@@ -98,7 +99,8 @@ class ReferenceProcess:
         """Inputs and answers of `case`. Raises UserError on the task's own inputs; on other fills the case becomes useless."""
         seconds = max(LEAST_SECONDS, self.admit().seconds * SLOWER_IN_DOUBLE)
         try:
-            reply = self._call("truth", TruthRequest(case), seconds, f"computing the right answers of {case.name}")
+            request = TruthRequest(case, moved=case.fill is not Fill.REFERENCE or self._sensitivity is None)
+            reply = self._call("truth", request, seconds, f"computing the right answers of {case.name}")
         except UserError as error:
             if case.fill is Fill.REFERENCE:
                 raise
@@ -116,8 +118,17 @@ class ReferenceProcess:
             dtype, at = DType(spec.dtype), sum(t.dtype.is_float for t in truths)
             oracle = exact[at] if exact and dtype.is_float else None
             truths.append(prepare(f"output {position}", dtype, output, oracle, moved[at] if moved and dtype.is_float else None))
+        if case.fill is Fill.REFERENCE:  # other seeds of the same distribution are as sensitive: that run is saved
+            truths = [self._sensitive(position, truth, bool(moved)) for position, truth in enumerate(truths)]
+            self._sensitivity = self._sensitivity or [_sensitivity(truth) for truth in truths]
         useless = "" if all(map(masks_agree, truths)) else "float32 and float64 have NaN or Inf at different places"
         return CaseData(case, inputs, said.inputs, tuple(truths), said.oracle_error, useless)
+
+    def _sensitive(self, position: int, truth: Truth, measured: bool) -> Truth:
+        if measured or self._sensitivity is None:
+            return truth
+        rms, largest = self._sensitivity[position]
+        return replace(truth, rms_condition=rms * truth.rms_exact, max_condition=largest * truth.rms_exact)
 
     def weights(self, keys: Sequence[str]) -> list[SharedArray]:
         """Sealed arrays of these parameters and buffers; the caller's to close."""
@@ -135,7 +146,8 @@ class ReferenceProcess:
         self.admit()
         reply = self._call("capture", CaptureRequest(self._task.name), CAPTURE_SECONDS, "capturing the graph")
         (data,) = _take(reply, reply.decode(Shape).arrays)
-        return loads(data.tobytes())
+        captured: Captured = loads(data.tobytes())
+        return captured
 
     def contestant(self, baseline: Baseline, cases: Sequence[Case], copies: int) -> Contestant:
         """A worker that runs `baseline`, ready to race. Raises WorkerFailed or UserError where it can't be had."""
@@ -176,6 +188,12 @@ def frame_of(worker: Worker, seconds: float) -> Frame:
         return perf_counter() - began
 
     return frame
+
+
+def _sensitivity(truth: Truth) -> tuple[float, float]:
+    """How far rounding alone moves an output, relative to its RMS: in the RMS and at most."""
+    scale = truth.rms_exact or 1.0
+    return truth.rms_condition / scale, truth.max_condition / scale
 
 
 def _oracles(said: TruthReply) -> tuple[ArraySpec, ...]:

@@ -90,6 +90,11 @@ def median(values: Sequence[float]) -> float:
     return float(np.median(np.asarray(values, np.float64)))
 
 
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of the values lie, interpolated."""
+    return float(np.quantile(np.asarray(values, np.float64), share))
+
+
 def _log_ratios(baseline_ns: Sequence[float], candidate_ns: Sequence[float]) -> Floats:
     if len(baseline_ns) != len(candidate_ns) or len(baseline_ns) < 2:
         raise ValueError(f"paired samples of equal length >= 2 are needed, not {len(baseline_ns)} and {len(candidate_ns)}")
