@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kernelwright.report.data import ProgressPoint
-from kernelwright.result.certificate import Certificate, Roofline
+from kernelwright.result.certificate import Roofline
 
 # Marker colour -> CSS variable of report.css.
 _COLOURS = {
@@ -59,11 +59,9 @@ def progress_figure(points: Sequence[ProgressPoint], baseline_ns: float | None) 
     return _svg(draw, "progress", _progress_words(points, baseline_ns))
 
 
-def roofline_figure(roofline: Roofline, certificate: Certificate) -> str:
-    """The machine's two limits, and where this kernel and each baseline stand. SVG text."""
-    measurement = certificate.measurements[0]
-    ours = measurement.contestants[0]
-    times = [(name, measurement.median_ns[name]) for name in measurement.contestants if name in measurement.median_ns]
+def roofline_figure(roofline: Roofline, times: Sequence[tuple[str, float]]) -> str:
+    """The machine's two limits, and where each of `times` (name, nanoseconds; the kernel first) stands. SVG text."""
+    ours = times[0][0]
     intensity = max(roofline.flops, 1.0) / max(roofline.bytes, 1)
     ridge = roofline.peak_gflops / roofline.bandwidth_gbps
 
