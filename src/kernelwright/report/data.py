@@ -43,6 +43,6 @@ class ReportData:
     steps: tuple[ProgramStep, ...]
     progress: tuple[ProgressPoint, ...]
     search_seconds: float
-    baseline_screen_ns: float | None  # the fastest baseline under the search's own clock, for the progress picture
+    baseline_screen_ns: float | None  # eager under the search's own clock, for the progress picture
     import_line: str
     notices: tuple[str, ...] = ()
