@@ -47,7 +47,7 @@ def test_eight_lane_sum_of_positive_values_passes_and_a_scalar_one_does_not(dept
     truth = truth_of(x.sum(1), exact)
     lanes = np.cumsum(x.reshape(16, -1, 8), axis=1, dtype=np.float32)[:, -1].sum(1)
     assert compare(lanes, truth, STRICT, depth).ok
-    if depth >= 65536:
+    if depth > 65536:
         scalar = np.cumsum(x, axis=1, dtype=np.float32)[:, -1]
         wrong = compare(scalar, truth, STRICT, depth)
         assert not wrong.ok
@@ -198,6 +198,10 @@ def test_scalars_and_empty_outputs() -> None:
     scalar = truth_of(np.asarray(np.float32(2.5)), np.asarray(2.5))
     assert compare(np.asarray(np.float32(2.5)), scalar, STRICT).ok
     assert not compare(np.asarray(np.float32(2.6)), scalar, STRICT).ok
+    nothing = truth_of(np.asarray(np.float32(np.nan)), np.asarray(np.nan))
+    assert masks_agree(nothing)
+    assert compare(np.asarray(np.float32(np.nan)), nothing, STRICT).ok
+    assert not compare(np.asarray(np.float32(np.inf)), nothing, STRICT).ok
     empty = truth_of(np.zeros((0, 4), np.float32), np.zeros((0, 4)))
     assert compare(np.zeros((0, 4), np.float32), empty, STRICT).ok
 
