@@ -27,6 +27,8 @@ class Bowl:
     def draft(self, schedule: Schedule) -> Draft | None:
         if schedule.as_dict().get("tile.t.i") == 128:
             return None
+        known = {k.name for k in self.knobs(schedule)}
+        schedule = Schedule.of({k: v for k, v in schedule.as_dict().items() if k in known})
         seconds = true_ns(schedule) * 1e-9 * 1.3
 
         def build(note: str, parents: tuple[str, ...]) -> Candidate:

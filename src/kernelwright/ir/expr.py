@@ -13,7 +13,7 @@ Arithmetic follows PyTorch on the call's dtype: integer FLOORDIV and MOD round t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -122,6 +122,9 @@ class Load:
     index: tuple[Expr, ...]
     dtype: DType
 
+    def __hash__(self) -> int:
+        return _kept_hash(self, (self.tensor, self.index, self.dtype))
+
 
 @dataclass(frozen=True)
 class Acc:
@@ -137,6 +140,18 @@ class Call:
     fn: Fn
     args: tuple[Expr, ...]
     dtype: DType
+
+    def __hash__(self) -> int:
+        return _kept_hash(self, (self.fn, self.args, self.dtype))
+
+
+def _kept_hash(node: Load | Call, content: tuple[object, ...]) -> int:
+    """Trees are immutable and asked again and again: their hash, axes and loads are kept in the node (not fields of it)."""
+    kept: int | None = node.__dict__.get("_hash")
+    if kept is None:
+        kept = hash(content)
+        node.__dict__["_hash"] = kept
+    return kept
 
 
 Expr = Const | Axis | Load | Acc | Call
@@ -164,11 +179,15 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Rebuild `expr` from the leaves up, passing every rebuilt node through `change`."""
+    """Rebuild `expr` from the leaves up, passing every rebuilt node through `change`; what does not change stays itself."""
     if isinstance(expr, Load):
-        expr = replace(expr, index=tuple(transform(e, change) for e in expr.index))
+        index = tuple(transform(e, change) for e in expr.index)
+        if any(new is not old for new, old in zip(index, expr.index, strict=True)):
+            expr = Load(expr.tensor, index, expr.dtype)
     elif isinstance(expr, Call):
-        expr = replace(expr, args=tuple(transform(e, change) for e in expr.args))
+        args = tuple(transform(e, change) for e in expr.args)
+        if any(new is not old for new, old in zip(args, expr.args, strict=True)):
+            expr = Call(expr.fn, args, expr.dtype)
     return change(expr)
 
 
@@ -179,12 +198,27 @@ def substitute(expr: Expr, axes: dict[str, Expr]) -> Expr:
 
 def axes_in(expr: Expr) -> frozenset[str]:
     """Names of all axes that occur in `expr`."""
-    return frozenset(e.name for e in walk(expr) if isinstance(e, Axis))
+    if isinstance(expr, Axis):
+        return frozenset((expr.name,))
+    if not isinstance(expr, Load | Call):
+        return frozenset()
+    found: frozenset[str] | None = expr.__dict__.get("_axes")
+    if found is None:
+        found = frozenset().union(*(axes_in(e) for e in children(expr)))
+        expr.__dict__["_axes"] = found
+    return found
 
 
 def loads_in(expr: Expr) -> tuple[Load, ...]:
     """All loads in `expr`, parents first, repeats kept."""
-    return tuple(e for e in walk(expr) if isinstance(e, Load))
+    if not isinstance(expr, Load | Call):
+        return ()
+    found: tuple[Load, ...] | None = expr.__dict__.get("_loads")
+    if found is None:
+        inner = tuple(load for e in children(expr) for load in loads_in(e))
+        found = (expr, *inner) if isinstance(expr, Load) else inner
+        expr.__dict__["_loads"] = found
+    return found
 
 
 def index(value: int) -> Const:

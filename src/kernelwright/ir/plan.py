@@ -90,6 +90,15 @@ def knobs(graph: Graph, machine: Machine, decided: Schedule) -> tuple[Knob, ...]
     return choices.asked()
 
 
+def explore(graph: Graph, schedule: Schedule, machine: Machine) -> tuple[Program, tuple[Knob, ...]]:
+    """The program under `schedule` less its stale decisions, and the decisions that are open there: one plan for both."""
+    choices = Choices(schedule)
+    program = _build(graph, schedule, machine, choices)
+    unknown = set(choices.unknown())
+    kept = Schedule(tuple(d for d in schedule.decisions if d.name not in unknown))
+    return replace(program, schedule=kept), choices.asked()
+
+
 def tidy(graph: Graph, schedule: Schedule, machine: Machine) -> Schedule:
     """`schedule` without the decisions that its own program never asks for."""
     choices = Choices(schedule)

@@ -33,7 +33,7 @@ class SearchSettings:
 
     seed: int = 0
     batch: int = 4
-    mutants: int = 24
+    mutants: int = 16
     parents: int = 6
     patience: int = 48
     least_gain: float = 0.005
@@ -147,7 +147,12 @@ class _Course:
         if digest in self._seen:
             return None
         self._seen.add(digest)
-        return self._space.draft(schedule)
+        draft = self._space.draft(schedule)
+        if draft is None or draft.schedule.digest() == digest:
+            return draft
+        known = draft.schedule.digest() in self._seen
+        self._seen.add(draft.schedule.digest())
+        return None if known else draft
 
     def _run(self, drafts: Sequence[Draft], note: str, parents: tuple[str, ...]) -> None:
         """Print, deduplicate by source, evaluate, and remember what was correct."""
@@ -180,17 +185,14 @@ def _mutate(space: Space, base: Schedule, other: Schedule | None, source: random
     values = base.as_dict()
     if other is not None:
         values |= {k: v for k, v in other.as_dict().items() if source.random() < 0.5}
-    for _ in range(source.choice((1, 1, 1, 2, 2, 3))):
-        open_knobs = [k for k in space.knobs(Schedule.of(values)) if len(k.options) > 1]
-        if not open_knobs:
-            break
+    open_knobs = [k for k in space.knobs(base) if len(k.options) > 1]
+    for _ in range(source.choice((1, 1, 1, 2, 2, 3)) if open_knobs else 0):
         structural = [k for k in open_knobs if _kind(k) in STRUCTURAL]
         numeric = [k for k in open_knobs if _kind(k) not in STRUCTURAL]
         pool = structural if structural and (not numeric or source.random() < 0.25) else numeric
         knob = source.choice(pool)
         values[knob.name] = _other_option(knob, values.get(knob.name, knob.default), source)
-    known = {k.name for k in space.knobs(Schedule.of(values))}
-    return Schedule.of({k: v for k, v in values.items() if k in known})
+    return Schedule.of(values)
 
 
 def _other_option(knob: Knob, current: Value, source: random.Random) -> Value:

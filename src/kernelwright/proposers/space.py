@@ -13,7 +13,7 @@ from typing import Protocol
 from kernelwright.codegen.cpp import print_program
 from kernelwright.errors import ScheduleError, UnsupportedError
 from kernelwright.ir.graph import Graph
-from kernelwright.ir.plan import knobs, plan
+from kernelwright.ir.plan import explore
 from kernelwright.ir.schedule import Knob, Schedule
 from kernelwright.ir.tile import Program
 from kernelwright.proposers.cost import estimate
@@ -37,7 +37,7 @@ class Space(Protocol):
         ...
 
     def draft(self, schedule: Schedule) -> Draft | None:
-        """The schedule's draft, or None where the graph does not admit it."""
+        """The schedule's draft (without decisions that became stale), or None where the graph does not admit it."""
         ...
 
 
@@ -47,26 +47,29 @@ class GraphSpace:
     def __init__(self, graph: Graph, machine: Machine) -> None:
         self._graph = graph
         self._machine = machine
+        self._knobs: dict[Schedule, tuple[Knob, ...]] = {}
 
     def knobs(self, decided: Schedule) -> tuple[Knob, ...]:
-        try:
-            return knobs(self._graph, self._machine, decided)
-        except ScheduleError:
-            return ()
+        if decided not in self._knobs:
+            self._explore(decided)
+        return self._knobs[decided]
 
     def draft(self, schedule: Schedule) -> Draft | None:
-        program = self.program(schedule)
+        program = self._explore(schedule)
         if program is None:
             return None
         cost = estimate(program, self._machine)
-        return Draft(schedule, cost.seconds, lambda note, parents: _print(program, note, parents))
+        return Draft(program.schedule, cost.seconds, lambda note, parents: _print(program, note, parents))
 
-    def program(self, schedule: Schedule) -> Program | None:
-        """The tile program of `schedule`, or None where it is illegal."""
+    def _explore(self, schedule: Schedule) -> Program | None:
+        """The tile program of `schedule` (None where it is illegal); its knobs are kept, under the tidied one too."""
         try:
-            return plan(self._graph, schedule, self._machine)
+            program, found = explore(self._graph, schedule, self._machine)
         except ScheduleError:
+            self._knobs[schedule] = ()
             return None
+        self._knobs[schedule] = self._knobs[program.schedule] = found
+        return program
 
 
 def _print(program: Program, note: str, parents: tuple[str, ...]) -> Candidate:
