@@ -7,7 +7,7 @@ What it does not do: evaluate (see `ir.evaluate`) or print (see `codegen`). Call
 Meaning. `Axis("i")` is the I64 value of loop variable i. `Load(t, (e0, e1))` is element [e0, e1] of tensor t. `Call(SELECT,
 (cond, a, b))` is lazy: only the chosen branch is evaluated, so a Load under a false condition may be out of bounds.
 `ACC` (an `Acc`) stands for the finished accumulator inside the `finish` expression of a Reduce, Scan or Contract.
-Arithmetic follows PyTorch on the call's dtype: integer FLOORDIV and MOD round towards minus infinity; MIN and MAX propagate NaN.
+Arithmetic follows PyTorch on the call's dtype: integer FLOORDIV and MOD round downwards; MIN and MAX propagate NaN.
 """
 
 from __future__ import annotations

@@ -144,8 +144,8 @@ class Contract:
     """out[axes] = finish(sum over reduce_axes of lhs * rhs): matmul, convolution and other affine windows.
 
     `axes` are the output's dimensions in order. Each axis is used by lhs only (an M axis), by rhs only (N), or by both
-    (batch). At least one M and one N axis exist; otherwise it is a Reduce. `library` is the ATen call that gives the same tensor
-    (without `finish`), kept so that a schedule may choose the library as its leaf; its value is named `library_output`.
+    (batch). At least one M and one N axis exist; otherwise it is a Reduce. `library` is the ATen call that gives the same
+    tensor    (without `finish`), kept so that a schedule may choose the library as its leaf; its value is named `library_output`.
     """
 
     output: str

@@ -19,7 +19,6 @@ from kernelwright.ir.stages import strides
 from kernelwright.ir.tile import MicroKernel, Packing
 from kernelwright.records import Machine
 
-
 LOCAL_ROWS = 192  # up to so many rows (two tiles) N may as well be packed where it is used
 
 
@@ -127,7 +126,7 @@ def register_tile(machine: Machine) -> tuple[int, int]:
 
 
 def micro_kernel(
-    op: Contract, name: str, tensors: dict[str, Tensor], choices: Choices, machine: Machine, alone: bool
+    op: Contract, name: str, tensors: dict[str, Tensor], choices: Choices, machine: Machine, *, alone: bool
 ) -> MicroKernel:
     """The micro-kernel of `op`, whose decisions are named after tensor `name`. `alone`: its nest holds no other contraction."""
     found = roles(op)
@@ -144,9 +143,9 @@ def micro_kernel(
     kc = choices.number(f"kc.{name}", [c for c in (128, 192, 256, 384, 512, 1024) if c <= k], default_kc(k), 1, max(k, 1))
     direct = _m_direct(found, tensors)
     aside = Packing.DIRECT if direct else Packing.LOCAL
-    pack_m = _packing(choices, f"pack_m.{name}", found.operands[0], tensors, direct, aside)
+    pack_m = _packing(choices, f"pack_m.{name}", found.operands[0], tensors, direct=direct, aside=aside)
     aside = Packing.AHEAD if alone and once_ahead(found, tensors) else Packing.LOCAL
-    pack_n = _packing(choices, f"pack_n.{name}", found.operands[1], tensors, _n_direct(found, tensors), aside)
+    pack_n = _packing(choices, f"pack_n.{name}", found.operands[1], tensors, direct=_n_direct(found, tensors), aside=aside)
     return MicroKernel(
         tuple(a.name for a in found.m), tuple(a.name for a in found.n), tuple(a.name for a in found.k),
         found.swap, mr, nr, kc, pack_m, pack_n,
@@ -193,7 +192,7 @@ def needs_all_rows(found: Roles, tensors: dict[str, Tensor]) -> bool:
 
 
 def _packing(
-    choices: Choices, name: str, operand: Expr, tensors: dict[str, Tensor], direct: bool, aside: Packing
+    choices: Choices, name: str, operand: Expr, tensors: dict[str, Tensor], *, direct: bool, aside: Packing
 ) -> Packing:
     """The decision `name`; `aside` is the default of an operand that can't be prepared at load."""
     made = {tensors[load.tensor].role for load in loads_in(operand)}

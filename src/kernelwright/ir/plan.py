@@ -240,7 +240,7 @@ def _nest(family: Family, at: _Setting) -> Nest:
     for ops in merge_stages(family, micro):
         first = ops[0]
         if isinstance(first, Contract) and first.output in micro:
-            leaf = micro_kernel(first, at.names[first.output], at.tensors, at.choices, at.machine, len(family.ops) == 1)
+            leaf = micro_kernel(first, at.names[first.output], at.tensors, at.choices, at.machine, alone=len(family.ops) == 1)
             stages.append(Stage(ops, leaf=leaf))
         else:
             stages.append(_stage(ops, steps, at))

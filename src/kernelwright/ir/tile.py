@@ -37,8 +37,8 @@ class Buffer:
 
     For LOCAL, `shape` is the allocated shape (one extent a dimension, tile steps for tiled ones) and `base[d]` the loop axis
     whose tile base is subtracted from index d (None: the index is used as it is). `offset` is in bytes, 64-byte aligned: within
-    the workspace for WORKSPACE, within the thread's local area for LOCAL. Where `alias` is set the tensor is another dense shape
-    of that tensor's memory (same element order, dtype, place and offset): it has no storage of its own.
+    the workspace for WORKSPACE, within the thread's local area for LOCAL. Where `alias` is set the tensor is another dense
+    shape of that tensor's memory (same element order, dtype, place and offset): it has no storage of its own.
     """
 
     tensor: str
@@ -83,7 +83,7 @@ class MicroKernel:
     """The packed register-tile leaf of a Contract stage.
 
     `n_axes` are the axes that the vector side walks; the last one is the output's innermost axis. `m_axes` are the other
-    side's. `k_axes` are the reduce axes in flattening order (outermost first). `swap` is True where the Contract's lhs is the N side.
+    side's. `k_axes` are the reduce axes in flattening order (outermost first). `swap`: the Contract's lhs is the N side.
     The register tile is `mr` rows by `nr` vectors; K is cut into blocks of `kc` flattened elements (>= K: one block).
     """
 

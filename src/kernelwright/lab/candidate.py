@@ -8,6 +8,7 @@ What it does not do: compile (target) or decide which cases (lab.lab). Called by
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,7 +19,16 @@ from types import TracebackType
 import numpy as np
 
 from kernelwright.lab.compare import Array, Comparison, compare
-from kernelwright.lab.protocol import Allocator, Kept, KeptRequest, LoadRequest, PrepareRequest, RunRequest
+from kernelwright.lab.protocol import (
+    Allocator,
+    Kept,
+    KeptRequest,
+    LoadRequest,
+    PrepareRequest,
+    RenewRequest,
+    RunRequest,
+    WarmRequest,
+)
 from kernelwright.lab.race import Contestant
 from kernelwright.lab.reference import CaseData, frame_of
 from kernelwright.records import Candidate, CheckedCase, Evidence, EvidenceKind, Precision, Status, Verdict, to_json
@@ -30,8 +40,6 @@ from kernelwright.sandbox.zygote import Zygote
 HANDLERS = "kernelwright.lab.candidate_worker"
 UNWRITTEN = 0xFF
 LOAD_SECONDS = 20.0
-LEAST_CALL_SECONDS = 3.0
-SLOWER_THAN_REFERENCE = 25.0
 
 
 class Rejected(Exception):  # noqa: N818 - it is a verdict on its way, not an error
@@ -45,7 +53,9 @@ class Rejected(Exception):  # noqa: N818 - it is a verdict on its way, not an er
 
 @dataclass(frozen=True)
 class Setting:
-    """What is the same for all candidates of a task. `seconds`: the reference's own time; `depth`: its longest reduction."""
+    """What is the same for all candidates of a task. `call_seconds`: the time limit of one call; `depth`: its longest
+    reduction.
+    """
 
     outputs: tuple[ArraySpec, ...]
     weights: tuple[SharedArray, ...]
@@ -53,13 +63,8 @@ class Setting:
     constants: dict[str, SharedArray]
     precision: Precision
     depth: int
-    seconds: float
+    call_seconds: float
     threads: int
-
-    @property
-    def call_seconds(self) -> float:
-        """The time limit of one call of a candidate."""
-        return max(LEAST_CALL_SECONDS, SLOWER_THAN_REFERENCE * self.seconds)
 
 
 class Inputs:
@@ -103,6 +108,7 @@ class Trial:
         self._setting = setting
         self._worker: Worker | None = None
         self._stack = ExitStack()
+        self._threads = 1  # of the worker before the candidate's code
         self.seconds = 0.0  # of the last checked call, transport included
 
     def __enter__(self) -> Trial:
@@ -126,12 +132,15 @@ class Trial:
         keys = dict(zip(self._setting.weight_keys, self._setting.weights, strict=True))
         fds = [keys[w.key or w.name].fd for w in self._manifest.weights]
         fds += [self._setting.constants[c.key or c.name].fd for c in self._manifest.constants]
-        request = LoadRequest(to_json(self._manifest), self._setting.threads, allocator)
+        request = LoadRequest(to_json(self._manifest))
         try:
+            self._worker.call("warm", WarmRequest(self._setting.threads, allocator), timeout=LOAD_SECONDS).close()
+            self._threads = self._count_threads() or 1
             with _code(self._so_path) as code:
                 self._worker.call("load", request, [code.fd, *fds], LOAD_SECONDS).close()
         except WorkerFailed as failure:
             raise rejected(failure, "loading it", EvidenceKind.RAN) from failure
+        self._no_threads_left("loading it")
 
     def check(self, inputs: Inputs) -> list[Comparison]:
         """Run once on a case and judge each output. Raises Rejected where it is not right."""
@@ -147,6 +156,7 @@ class Trial:
             except WorkerFailed as failure:
                 inputs.discard()
                 raise rejected(failure, doing, EvidenceKind.RAN) from failure
+            self._no_threads_left(doing)
             reply.close()
             self.seconds = reply.seconds
             position = inputs.changed()
@@ -172,6 +182,7 @@ class Trial:
 
     def check_timed(self, cases: Sequence[Inputs]) -> list[Comparison]:
         """Judge the outputs of one of the calls that were timed last. Raises Rejected."""
+        self._no_threads_left("being timed")
         outputs = [SharedArray.create(s) for s in self._setting.outputs]
         try:
             try:
@@ -186,6 +197,31 @@ class Trial:
         finally:
             for shared in outputs:
                 shared.close()
+
+    def renew(self, cases: Sequence[Inputs], variant: int, exact: bool) -> None:
+        """Put inputs that it has never seen where those are on which it was timed. Raises Rejected."""
+        request = RenewRequest(cases[0].data.specs, len(cases), variant, exact)
+        fds = [fd for one in cases for fd in one.fds]
+        try:
+            self._alive.call("renew", request, fds, LOAD_SECONDS).close()
+        except WorkerFailed as failure:
+            raise rejected(failure, "taking new inputs", EvidenceKind.TIMED) from failure
+
+    def _no_threads_left(self, doing: str) -> None:
+        """Besides the main thread and the runtime's own, which it gets from the caller: what another one does is outside of
+        the clock.
+        """
+        more = self._count_threads() - self._threads
+        if more > 0:
+            left = f"leaves {more} thread{'s' if more > 1 else ''} of its own behind ({doing})"
+            raise Rejected(Verdict.WRONG, _wrong(f"{left}: use the pool that it is given"))
+
+    def _count_threads(self) -> int:
+        """Seen from outside. 0 where it has ended: the next call tells how."""
+        try:
+            return len(os.listdir(f"/proc/{self._alive.pid}/task"))
+        except OSError:
+            return 0
 
     @property
     def _alive(self) -> Worker:

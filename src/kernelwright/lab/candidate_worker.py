@@ -17,13 +17,26 @@ from typing import Any
 import torch
 
 from kernelwright.lab.allocator import set_allocator
-from kernelwright.lab.protocol import Kept, KeptRequest, LoadRequest, PrepareRequest, RunRequest, TimeRequest
+from kernelwright.lab.protocol import (
+    Kept,
+    KeptRequest,
+    LoadRequest,
+    PrepareRequest,
+    RenewRequest,
+    RunRequest,
+    TimeRequest,
+    WarmRequest,
+)
 from kernelwright.records import Manifest, from_json
-from kernelwright.runtime.runner import Runner
+from kernelwright.runtime.runner import Runner, find_openmp
 from kernelwright.sandbox.handlers import Handler
 from kernelwright.sandbox.tensors import ArraySpec, SharedArray
 
 HELD = 3
+
+
+PARALLEL_ELEMENTS = 1 << 18  # enough for torch to use all threads (its grain is 1 << 15)
+POISON = 0xFF  # a NaN as a float, -1 as an integer
 
 
 class _Outputs:
@@ -59,9 +72,14 @@ class _State:
         self.cases = 1
         self.kept: tuple[int, list[torch.Tensor]] | None = None
 
-    def load(self, request: LoadRequest, fds: tuple[int, ...]) -> None:
+    def warm(self, request: WarmRequest, fds: tuple[int, ...]) -> None:
+        """Start every thread that torch's runtime has, before any code of the candidate's: the Lab counts them then."""
         set_allocator(request.allocator)
         torch.set_num_threads(request.threads)
+        find_openmp()
+        torch.empty(PARALLEL_ELEMENTS).fill_(0.0)
+
+    def load(self, request: LoadRequest, fds: tuple[int, ...]) -> None:
         manifest = from_json(request.manifest, Manifest)
         code, *rest = fds
         specs = [ArraySpec(s.shape, s.dtype) for s in (*manifest.weights, *manifest.constants)]
@@ -73,6 +91,16 @@ class _State:
         library = Path(f"/proc/self/fd/{os.dup(code)}")
         self.runner = Runner(library, json.loads(request.manifest), constants, self.outputs.empty)
         self.runner.set_weights(self.weights)
+        self._poison()
+
+    def _poison(self) -> None:
+        """What a call may not read before it writes is NaN: else memory that happens to be zero hides an error."""
+        runner = self.runner
+        assert runner is not None
+        runner._set_threads(torch.get_num_threads())
+        own = [runner._kept[spec["name"]] for spec in runner._own]
+        for tensor in (runner._workspace, *own):
+            _spoil(tensor)
 
     def run(self, request: RunRequest, fds: tuple[int, ...]) -> None:
         assert self.outputs is not None
@@ -81,6 +109,7 @@ class _State:
             inputs = _tensors(fds[:count], request.inputs, mappings, writable=True)
             shared = _tensors(fds[count:], request.outputs, mappings, writable=True)
             self.outputs.offer(shared)
+            self._poison()
             _place(self._call(inputs), shared)
 
     def prepare(self, request: PrepareRequest, fds: tuple[int, ...]) -> None:
@@ -112,7 +141,30 @@ class _State:
         index, tensors = self.kept
         with ExitStack() as mappings:
             _place(tensors, _tensors(fds, request.outputs, mappings, writable=True))
+        used = self._storages()
+        for tensor in tensors:  # its memory is what the next call's outputs get: an answer left there must not count again
+            if tensor.untyped_storage().data_ptr() not in used:
+                _spoil(tensor)
+        self.kept = None
         return Kept(index)
+
+    def renew(self, request: RenewRequest, fds: tuple[int, ...]) -> None:
+        """New values in the same storage: the cases as they are first, then variants of them that no call has seen."""
+        count = len(request.inputs)
+        self.cases = request.sets
+        self.kept = None
+        with ExitStack() as mappings:
+            given = [_tensors(fds[i * count : (i + 1) * count], request.inputs, mappings) for i in range(request.sets)]
+            for number, inputs in enumerate(self.sets):
+                shift = 0 if number < request.sets and request.exact else 1 + request.variant * len(self.sets) + number
+                for tensor, source in zip(inputs, given[number % request.sets], strict=True):
+                    _vary(tensor, source, shift)
+
+    def _storages(self) -> set[int]:
+        """Of inputs, weights, constants and temporaries: an output may be one of them."""
+        assert self.runner is not None
+        tensors = [*self.runner._kept.values(), *(t for inputs in self.sets for t in inputs)]
+        return {t.untyped_storage().data_ptr() for t in tensors}
 
     def _call(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         assert self.runner is not None
@@ -124,12 +176,24 @@ def handlers() -> dict[str, Handler]:
     """The calls that this worker serves."""
     state = _State()
     return {
+        "warm": Handler(WarmRequest, state.warm),
         "load": Handler(LoadRequest, state.load),
         "run": Handler(RunRequest, state.run),
         "prepare": Handler(PrepareRequest, state.prepare),
         "time": Handler(TimeRequest, state.time),
         "kept": Handler(KeptRequest, state.give_kept),
+        "renew": Handler(RenewRequest, state.renew),
     }
+
+
+def _spoil(tensor: torch.Tensor) -> None:
+    if tensor.numel():
+        tensor.contiguous().reshape(-1).view(torch.uint8).fill_(POISON)
+
+
+def _vary(tensor: torch.Tensor, source: torch.Tensor, shift: int) -> None:
+    """Write `source` to `tensor`, its elements moved on by `shift` places: values stay in their range, whatever it is."""
+    tensor.copy_(source.reshape(-1).roll(shift).reshape(source.shape) if shift else source)
 
 
 def _flat(result: Any) -> list[torch.Tensor]:

@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -68,8 +68,9 @@ from kernelwright.task.cases import quick_cases, thorough_cases
 if TYPE_CHECKING:
     from kernelwright.capture.captured import Captured
 
-JUDGE = 1  # raise it when verdicts or screening times of older archives must not be used again
+JUDGE = 2  # raise it when verdicts or screening times of older archives must not be used again
 COMPILERS = 2
+SLOWER_THAN_REFERENCE = 25.0
 AGAIN = "again"  # the winner's twin in a second process: the A/A pair
 SELECTION_ROUNDS = 9
 MOST_FINALISTS = 3
@@ -79,7 +80,11 @@ MEMORY_FOR_COPIES = 1 << 30
 
 @dataclass(frozen=True)
 class LabSettings:
-    """What the Lab is told once. `folder` keeps compiled objects; `allow_foreign`: --no-sandbox was given."""
+    """What the Lab is told once. `folder` keeps compiled objects; `allow_foreign`: --no-sandbox was given.
+
+    `admit_seconds`: for building the reference and running it twice. `least_call_seconds`: the time limit of a candidate's
+    call (where the reference is slow, more).
+    """
 
     folder: Path
     threads: int
@@ -87,6 +92,8 @@ class LabSettings:
     rounds: int = 30
     least_rounds: int = 12
     race_seconds: float = 20.0
+    admit_seconds: float = 60.0
+    least_call_seconds: float = 3.0
     limits: Limits = field(default_factory=Limits)
 
 
@@ -137,7 +144,7 @@ class Lab:
         self._run = run
         self._on_event = on_event
         self._clock = clock
-        self._reference = ReferenceProcess(task, isolation, settings.threads, settings.limits)
+        self._reference = ReferenceProcess(task, isolation, settings.threads, settings.limits, settings.admit_seconds)
         self._zygote: Zygote | None = None
         self._data: dict[str, Inputs] = {}
         self._checked: dict[str, tuple[CheckedCase, ...]] = {}
@@ -367,6 +374,8 @@ class Lab:
         began = self._clock()
         contestant = trial.prepare(self._timing_inputs, self._copies)
         try:
+            contestant.calibrate()
+            trial.check_timed(self._timing_inputs)  # and spoils what it gave: doing nothing from here on shows below
             screening = screen(contestant, self.best_ns)
         except WorkerFailed as failure:
             raise rejected(failure, "being timed", EvidenceKind.TIMED) from failure
@@ -454,9 +463,8 @@ class Lab:
             if self.isolation.strength is not Strength.BUBBLEWRAP:
                 self._on_event(Notice(self.isolation.statement))
             preload = ("torch", "kernelwright.lab.candidate_worker")
-            self._zygote = Zygote(
-                self.isolation, Mounts(), self._settings.limits, preload=preload, threads=self._settings.threads
-            )
+            limits = replace(self._settings.limits, may_fork=False)  # no kernel needs a process of its own
+            self._zygote = Zygote(self.isolation, Mounts(), limits, preload=preload, threads=self._settings.threads)
         return self._zygote
 
     def _inputs(self, case: Case, keep: bool = True) -> Inputs:
@@ -481,7 +489,7 @@ class Lab:
             constants=constants,
             precision=self.task.precision,
             depth=1 if graph is None else depth_of(graph),
-            seconds=admitted.seconds,
+            call_seconds=max(self._settings.least_call_seconds, SLOWER_THAN_REFERENCE * admitted.seconds),
             threads=self._settings.threads,
         )
 

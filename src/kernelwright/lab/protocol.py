@@ -119,6 +119,14 @@ class TimeRequest:
 
 
 @dataclass(frozen=True)
+class WarmRequest:
+    """Set the worker up before a candidate is loaded into it."""
+
+    threads: int
+    allocator: Allocator
+
+
+@dataclass(frozen=True)
 class LoadRequest:
     """Load a candidate. Descriptors: the shared object, then manifest.weights, then manifest.constants, all read-only.
 
@@ -126,8 +134,6 @@ class LoadRequest:
     """
 
     manifest: str
-    threads: int
-    allocator: Allocator
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,18 @@ class PrepareRequest:
     inputs: tuple[ArraySpec, ...]
     sets: int
     copies: int
+
+
+@dataclass(frozen=True)
+class RenewRequest:
+    """New values in the prepared sets, in place. Descriptors: the inputs of `sets` cases. With `exact` the first sets hold them
+    as they are; all others hold variants, different ones for each `variant`.
+    """
+
+    inputs: tuple[ArraySpec, ...]
+    sets: int
+    variant: int
+    exact: bool
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from kernelwright.capture.captured import Captured
 
 HANDLERS = "kernelwright.lab.reference_worker"
-ADMIT_SECONDS = 60.0
 CAPTURE_SECONDS = 180.0
 COMPILE_SECONDS = 120.0
 AUTOTUNE_SECONDS = 240.0
 SLOWER_IN_DOUBLE = 60.0  # a float64 run has this many times the reference's seconds, and at least LEAST_SECONDS
 LEAST_SECONDS = 30.0
+
 
 @dataclass(frozen=True)
 class CaseData:
@@ -67,8 +67,9 @@ class CaseData:
 class ReferenceProcess:
     """The reference in its sandbox. Workers start when first needed; a baseline has a worker of its own."""
 
-    def __init__(self, task: Task, isolation: Isolation, threads: int, limits: Limits) -> None:
+    def __init__(self, task: Task, isolation: Isolation, threads: int, limits: Limits, admit_seconds: float) -> None:
         self._task = task
+        self._admit_seconds = admit_seconds
         mounts = Mounts(read_only=(Path(task.path).parent,))
         self._zygote = Zygote(isolation, mounts, limits, preload=("torch", HANDLERS), threads=threads)
         self._worker: Worker | None = None
@@ -163,7 +164,7 @@ class ReferenceProcess:
         worker = self._zygote.worker(HANDLERS)
         try:
             request = AdmitRequest(self._task, self._task.cases[0], allocator)
-            reply = worker.call("admit", request, timeout=ADMIT_SECONDS)
+            reply = worker.call("admit", request, timeout=self._admit_seconds)
             return worker, reply.decode(Admitted)
         except WorkerFailed as failure:
             worker.close()
@@ -184,7 +185,7 @@ def frame_of(worker: Worker, seconds: float) -> Frame:
     def frame(calls: int) -> float:
         request = TimeRequest(calls, keep=int.from_bytes(os.urandom(2), "little") % max(calls, 1))
         began = perf_counter()
-        worker.call("time", request, timeout=seconds + 10.0)
+        worker.call("time", request, timeout=seconds + 10.0).close()
         return perf_counter() - began
 
     return frame

@@ -68,7 +68,7 @@ def roofline_figure(roofline: Roofline, times: Sequence[tuple[str, float]]) -> s
 
     def draw(figure: Any) -> None:
         axes = _axes(figure, "FLOP a byte", "GFLOP/s")
-        left, right = min(intensity, ridge) / 6, max(intensity, ridge) * 6
+        left, right = min(intensity, ridge) / 30, max(intensity, ridge) * 6
         xs = [left, ridge, right]
         roof = [min(roofline.peak_gflops, x * roofline.bandwidth_gbps) for x in xs]
         axes.loglog(xs, roof, color=INK, linewidth=1.6)

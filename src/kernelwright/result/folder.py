@@ -9,6 +9,7 @@ What it does not do: judge or measure. Called by optimize.
 from __future__ import annotations
 
 import ast
+import hashlib
 import itertools
 import os
 import re
@@ -141,10 +142,11 @@ def module_text(product: Product, manifest: Manifest, reference: str, draft: Cer
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined, autoescape=False)
     template = environment.from_string((_HERE / "module.py.jinja").read_text(encoding="utf-8"))
     task = product.task
+    own = sorted({path.parts[0].removesuffix(".py") for path in _own_modules(Path(task.path))})
     text = template.render(
         title=_line(task.name), entry=task.entry, version=__version__, claim=_claim(draft), training=task.training,
         kind=entry_kind(reference, task), inputs=[_words(spec) for spec in manifest.inputs],
-        digest=f"{task.digest[:16]}_{product.candidate.digest}",
+        digest=_own_digest(Path(task.path), reference), own=own,
         helpers=[name for name in _HELPERS if name != task.entry and name in _bound(reference)],
         dropin=_embedded(_HERE / "dropin.py"), runner=_embedded(_RUNNER),
     )  # fmt: skip
@@ -190,8 +192,21 @@ def _line(text: str) -> str:
     return re.sub(r'[\\"\s]+', " ", text)
 
 
+def _own_digest(path: Path, reference: str) -> str:
+    """Names the reference with its own modules: two results with equal ones may share them in one process."""
+    parts = [reference.encode(), *((path.parent / own).read_bytes() for own in _own_modules(path))]
+    return hashlib.sha256(b"\x00".join(parts)).hexdigest()[:24]
+
+
 def _copy_own_modules(reference: Path, folder: Path) -> None:
-    """Copy the modules beside the reference that it imports, and those that these import."""
+    for own in _own_modules(reference):
+        target = folder / own
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(reference.parent / own, target)
+
+
+def _own_modules(reference: Path) -> list[Path]:
+    """The modules beside the reference that it imports, and those that these import; relative to its folder, in order."""
     waiting, done = [reference], {reference}
     while waiting:
         for name in _imported(waiting.pop()):
@@ -206,9 +221,7 @@ def _copy_own_modules(reference: Path, folder: Path) -> None:
                 if path not in done:
                     done.add(path)
                     waiting.append(path)
-                    target = folder / path.relative_to(reference.parent)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(path, target)
+    return sorted(path.relative_to(reference.parent) for path in done - {reference})
 
 
 def _imported(path: Path) -> Iterator[str]:
