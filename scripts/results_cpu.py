@@ -29,7 +29,8 @@ seed 0, on {cpu}, {isa}, {threads} threads, PyTorch {torch}, {compiler}.
 Times are medians in milliseconds over interleaved rounds in fresh processes. *warm* is malloc told to keep freed pages (both
 sides run so for the claim); *default* is malloc's default, where a large output is mapped and zeroed anew at each call. The
 speed-up is against the best of eager (warm), torch.compile and its max-autotune, with its 95% interval; contract strict.
-Errors (ours / PyTorch's) are RMS relative to the float64 answer, the worst case of the thorough check. The limit is the longer of compulsory bytes
+Errors (ours / PyTorch's) are RMS relative to the float64 answer, the worst case of the thorough
+check. The limit is the longer of compulsory bytes
 over the measured bandwidth and flops over the measured multiply-add peak; above 100% means that the data was partly in cache,
 or that the bandwidth moved between the two measurements. Load average when the first example started: {load:.2f}.
 

@@ -145,7 +145,7 @@ class Contract:
 
     `axes` are the output's dimensions in order. Each axis is used by lhs only (an M axis), by rhs only (N), or by both
     (batch). At least one M and one N axis exist; otherwise it is a Reduce. `library` is the ATen call that gives the same
-    tensor    (without `finish`), kept so that a schedule may choose the library as its leaf; its value is named `library_output`.
+    tensor (without `finish`), kept so that a schedule may choose the library as its leaf.
     """
 
     output: str
