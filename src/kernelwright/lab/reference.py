@@ -216,7 +216,7 @@ def _blame(task: Task, failure: WorkerFailed, doing: str) -> UserError:
     """The user's error behind a failure of the reference's worker; our own bugs stay as they are."""
     name = f"{task.entry} in {task.path}"
     if isinstance(failure, HandlerRaised):
-        if failure.kind != "UserError":
+        if failure.kind not in ("UserError", "CaptureError"):
             raise failure
         message, _, hint = failure.message.partition("\n")
         return UserError(message, hint.strip() or None)

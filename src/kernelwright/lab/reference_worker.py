@@ -108,7 +108,7 @@ class _State:
                 hint = "change get_inputs so that the outputs are numbers: what is NaN can't be compared"
                 raise UserError(f"{name} gives NaN in output {position} on its own inputs", hint)
             if not _same(a, b):
-                hint = "remove dropout and random numbers, or judge it in eval mode (without --training)"
+                hint = "remove dropout and random numbers, or judge it in eval mode (without --train)"
                 raise UserError(f"{name} is random: two calls with the same inputs give different outputs", hint)
 
     def _weights(self) -> dict[str, torch.Tensor]:
