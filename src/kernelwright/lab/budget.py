@@ -24,6 +24,10 @@ class Budget:
         self._started = self._clock()
         self._seconds = seconds
 
+    def stop(self) -> None:
+        """Spend what is left: the user wants an end (Ctrl-C)."""
+        self._seconds = 0.0
+
     def charge(self) -> None:
         """Count one evaluation."""
         self._used += 1

@@ -14,9 +14,9 @@ A framework's error may be 0 by luck (a scalar, a copy), so there is a floor, c 
 sqrt(K / 3) / n * eps / 2 (random walk of the partial sums' roundings), which is 0.036 sqrt(K) eps for the narrowest vector that
 we call reasonable, n = 8. So 1/8 admits any vectorised order with room and rejects a scalar running sum of many terms; a
 truncation to bf16 (2^-9 a value, 2^14 eps) and to fp16 (2^11 eps) is far outside. Where terms cancel, errors are relative to
-the terms and not to the sum: the floor is also at least c * RMS(y64(x') - y64(x)), where x' is all inputs and weights moved
-by half an ulp at random (the backward error that any stable algorithm has), capped at 1024 eps RMS(y64) so that a
-discontinuous reference can't open the budget.
+the terms and not to the sum: the floor is also at least c * RMS(y64(x') - y64(x)), where x' is all inputs and weights moved by
+half an ulp (the backward error that any stable algorithm has), capped at 1024 eps RMS(y64) so that a discontinuous
+reference can't open the budget.
 Contracts other than strict scale that same backward term by their own stated rounding of operands, and nothing else.
 """
 

@@ -8,9 +8,11 @@ What it does not do: propose, print, or trust a number that a worker states. Mad
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -57,7 +59,7 @@ from kernelwright.records import (
     Task,
     Verdict,
 )
-from kernelwright.sandbox.failures import WorkerFailed
+from kernelwright.sandbox.failures import SandboxError, WorkerFailed
 from kernelwright.sandbox.isolation import Isolation, Mounts, Strength
 from kernelwright.sandbox.limits import Limits
 from kernelwright.sandbox.tensors import ArraySpec, SharedArray
@@ -169,8 +171,18 @@ class Lab:
     # The reference
 
     def admit(self) -> Admitted:
-        """Load and judge the reference itself. Raises UserError with one clear line where it can't be used."""
+        """Load and judge the reference itself. Raises UserError with one clear line where it can't be used.
+
+        The candidates' sandbox starts meanwhile: both import torch for seconds, and nothing is timed yet.
+        """
+        if self._reference.admitted is None:
+            threading.Thread(target=self._start_candidates, args=(self._candidates,), daemon=True).start()
         return self._reference.admit()
+
+    @staticmethod
+    def _start_candidates(zygote: Zygote) -> None:
+        with contextlib.suppress(SandboxError):  # who needs it first tries again, and tells
+            zygote.start()
 
     def capture(self) -> Captured:
         """The reference's graph, captured once. Raises UserError where it can't be exported."""

@@ -1,0 +1,2 @@
+struct kw_pool;
+enum { ROWS = 61, COLS = 40 };

@@ -1,0 +1,8 @@
+// Does not compile.
+// verdict: not_compiled
+// says: error
+extern "C" void kw_run_0(void* const* t, char* workspace, char*, const kw_pool* pool) {
+    const float* x = (const float*)t[0];
+    float* y = (float*)t[1];
+    softmax(x, z);
+}
