@@ -18,6 +18,14 @@ class PhaseStarted:
 
 
 @dataclass(frozen=True)
+class BaselineTimed:
+    """The time of the reference against which the best so far is shown: a quick look, not the claim's base."""
+
+    baseline: str
+    median_ns: float
+
+
+@dataclass(frozen=True)
 class Evaluated:
     """One candidate was evaluated (or found in the archive: `known`)."""
 
@@ -40,5 +48,5 @@ class Notice:
     text: str
 
 
-Event = PhaseStarted | Evaluated | Notice
+Event = PhaseStarted | BaselineTimed | Evaluated | Notice
 OnEvent = Callable[[Event], None]

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelwright import settings as configuration
 from kernelwright.archive.store import Archive, Plain
 from kernelwright.capture.captured import Captured
 from kernelwright.errors import UserError
-from kernelwright.events import Evaluated, Event, Notice, OnEvent, PhaseStarted
+from kernelwright.events import BaselineTimed, Evaluated, Event, Notice, OnEvent, PhaseStarted
+from kernelwright.interrupt import Interruption
 from kernelwright.lab.budget import Budget
 from kernelwright.lab.lab import BaselineTime, Final, Lab, LabSettings
 from kernelwright.lab.protocol import Admitted, Baseline
@@ -38,11 +39,15 @@ from kernelwright.task.load import load_task
 FINALS_SHARE = 0.35  # of the budget is kept back for the finals
 FINALS_SECONDS = 25.0  # at most
 RESULTS = Path("kernelwright-results")
+INTERRUPTED = "interrupted; the best so far goes to the finals (Ctrl-C again ends at once)"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asks for. `out` None: kernelwright-results/NAME in the working folder."""
+    """What the user asks for. `out` None: kernelwright-results/NAME in the working folder.
+
+    `reference_seconds`: what loading the reference and running it twice may take, before anything else is done.
+    """
 
     spec: str
     inputs: tuple[str, ...] = ()
@@ -56,6 +61,7 @@ class Request:
     all_baselines: bool = True
     threads: int | None = None
     allow_no_sandbox: bool = False
+    reference_seconds: float = 60.0
     argv: tuple[str, ...] = ()
 
 
@@ -160,7 +166,9 @@ class _Run:
         request, tell = self.request, self.tell
         budget = Budget(request.budget_seconds, request.evaluations, time.monotonic)
         threads = request.threads or self.config.threads
-        settings = lab_settings(self.config, threads, request.allow_no_sandbox)
+        settings = replace(
+            lab_settings(self.config, threads, request.allow_no_sandbox), admit_seconds=request.reference_seconds
+        )
         with Lab(
             self.task, self.target, self.archive, detect(), settings, run=self.run, budget=budget, on_event=tell
         ) as lab:
@@ -174,15 +182,18 @@ class _Run:
                 tell(Notice(f"{name} stays a library call: {reason}"))
             tell(PhaseStarted("baseline", "eager"))
             eager = lab.baselines((Baseline.EAGER,))[0]
+            if eager.median_ns is not None:
+                tell(BaselineTimed(eager.baseline.value, eager.median_ns))
             budget.start(_search_seconds(request.budget_seconds, time.monotonic() - self.began))
             tell(PhaseStarted("search", f"{budget.seconds_left:.0f} s"))
-            found = search(
-                GraphSpace(captured.graph, machine),
-                lab.evaluate,
-                lambda: budget.exhausted,
-                SearchSettings(seed=self.seed),
-                lambda why: tell(Notice(f"search: {why}")),
-            )
+            with Interruption(budget.stop) as interruption:
+                found = search(
+                    GraphSpace(captured.graph, machine),
+                    lab.evaluate,
+                    lambda: budget.exhausted,
+                    SearchSettings(seed=self.seed),
+                    lambda why: tell(Notice(f"search: {INTERRUPTED if interruption.asked else why}")),
+                )
             closing = _Closing(request, self.task, lab, captured, admitted, eager, tell, self.run, budget.seconds_spent)
             generated = [m.candidate for m in found if _is_generated(m.candidate)]
             final = _finals(lab, generated, request, self.seed)

@@ -24,16 +24,14 @@ def show_runs(as_json: bool) -> None:
     if not found:
         click.echo("No runs yet. Start one: kernelwright optimize FILE.py")
         return
-    from rich.console import Console
-
-    from kernelwright.cli.display import milliseconds, table
+    from kernelwright.cli.display import milliseconds, results, table
 
     rows = [
         (r.id, r.started[:19].replace("T", " "), r.task_name, r.target, str(r.evaluations),
          milliseconds(r.best_ns) if r.best_ns is not None else "-", _state(r))
         for r in found
     ]  # fmt: skip
-    Console().print(table("", ("run", "started (UTC)", "task", "target", "candidates", "best", "status"), rows))
+    results().print(table("", ("run", "started (UTC)", "task", "target", "candidates", "best", "status"), rows))
 
 
 def show_run(name: str, as_json: bool) -> None:
@@ -44,11 +42,9 @@ def show_run(name: str, as_json: bool) -> None:
                 click.echo(line)
             return
         history = archive.run(name)
-    from rich.console import Console
+    from kernelwright.cli.display import milliseconds, results, table
 
-    from kernelwright.cli.display import milliseconds, table
-
-    out = Console()
+    out = results()
     run = history.run
     out.print(f"[bold]{run.id}[/]  {run.task_name}  ({run.task_path})  target {run.target}, seed {run.seed}: {_state(run)}")
     ranked = sorted(history.seen, key=_order)

@@ -1,6 +1,7 @@
 """The commands. Each parses, calls one function of the layers below, prints, and sets the exit code.
 
-Exit codes: 0 done; 1 nothing better than the baseline (or the claim does not hold); 2 the user's mistake.
+Exit codes: 0 done; 1 nothing better than the baseline (or the claim does not hold); 2 the user's mistake;
+130 ended by Ctrl-C.
 Only click is imported at start; every command imports what it needs.
 """
 
@@ -14,9 +15,11 @@ import click
 from kernelwright import __version__
 from kernelwright.errors import UserError
 
+INTERRUPTED = 130  # what a shell calls an end by SIGINT
+
 
 class _Group(click.Group):
-    """Turns a UserError into one clear line and exit code 2, in every command."""
+    """Turns a UserError into one clear line and exit code 2, and Ctrl-C into one line and 130, in every command."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -26,6 +29,9 @@ class _Group(click.Group):
             ctx.exit(2)
         except BrokenPipeError:
             ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("interrupted; what was evaluated is kept: --resume goes on from there", err=True)
+            ctx.exit(INTERRUPTED)
 
 
 class _Seconds(click.ParamType[float]):
@@ -77,6 +83,9 @@ _threads = click.option("--threads", type=click.IntRange(1), help="Threads for e
 @click.option("--budget", type=_Seconds(), default=60.0, show_default="60s", help="Time for the whole run.")
 @click.option("--evaluations", type=click.IntRange(1), help="At most so many candidates.")
 @click.option("--seed", type=int, default=0, show_default=True, help="A fixed seed gives the same proposals.")
+@click.option(
+    "--time-limit", type=_Seconds(), default=60.0, show_default="60s", help="For loading the reference and running it twice."
+)
 @click.option("--train", is_flag=True, help="Keep the module in training mode (default: eval).")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder (default: kernelwright-results/NAME).")
 @click.option("--resume", is_flag=True, help="Go on where this task's last run stopped; what was evaluated costs nothing.")
@@ -95,6 +104,7 @@ def optimize(  # noqa: PLR0917 - click passes one argument an option
     budget: float,
     evaluations: int | None,
     seed: int,
+    time_limit: float,
     train: bool,
     out: Path | None,
     resume: bool,
@@ -117,9 +127,9 @@ def optimize(  # noqa: PLR0917 - click passes one argument an option
     request = Request(
         spec=spec, inputs=inputs, target=target, budget_seconds=budget, evaluations=evaluations, seed=seed, training=train,
         out=out, resume=resume, all_baselines=all_baselines, threads=threads, allow_no_sandbox=no_sandbox,
-        argv=tuple(sys.argv[1:]),
+        reference_seconds=time_limit, argv=tuple(sys.argv[1:]),
     )  # fmt: skip
-    with Progress(f"kernelwright {spec}", budget, quiet or as_json) as progress:
+    with Progress(f"kernelwright optimize {spec}", quiet or as_json) as progress:
         outcome = run(request, progress.show)
     show_outcome(outcome, as_json, quiet)
     ctx.exit(0 if outcome.better else 1)

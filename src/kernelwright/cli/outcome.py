@@ -10,17 +10,9 @@ from pathlib import Path
 
 import click
 
-from kernelwright.cli.display import milliseconds, table
-from kernelwright.lab.protocol import Baseline
+from kernelwright.cli.display import CONTESTANTS, Progress, milliseconds, results, table
 from kernelwright.optimize import Outcome
 from kernelwright.records import Measurement, to_json
-
-_WORDS = {
-    Baseline.EAGER.value: "PyTorch eager",
-    Baseline.EAGER_DEFAULT.value: "PyTorch eager, malloc's default (page faults; not a base of claims)",
-    Baseline.COMPILE.value: "torch.compile",
-    Baseline.COMPILE_AUTOTUNE.value: "torch.compile, max-autotune",
-}
 
 
 def show_outcome(outcome: Outcome, as_json: bool, quiet: bool) -> None:
@@ -28,9 +20,7 @@ def show_outcome(outcome: Outcome, as_json: bool, quiet: bool) -> None:
     if as_json:
         click.echo(_as_json(outcome))
         return
-    from rich.console import Console
-
-    out = Console()
+    out = results()
     if outcome.measurement is not None and not quiet:
         out.print()
         out.print(measurement_table(outcome.measurement))
@@ -43,7 +33,7 @@ def show_outcome(outcome: Outcome, as_json: bool, quiet: bool) -> None:
         return
     claim = certificate.claim
     speed = claim.speedup
-    line = f"{outcome.task.name}: {speed.estimate:.2f}x faster than {_WORDS.get(claim.baseline, claim.baseline)}"
+    line = f"{outcome.task.name}: {speed.estimate:.2f}x faster than {CONTESTANTS.get(claim.baseline, claim.baseline)}"
     out.print(f"[bold green]{line}[/]  95% interval [{speed.low:.2f}, {speed.high:.2f}]", highlight=False)
     if quiet:
         return
@@ -67,8 +57,8 @@ def measurement_table(measurement: Measurement) -> object:
     for name in sorted(measurement.speedup, key=lambda n: -measurement.median_ns[n]):
         speed = measurement.speedup[name]
         interval = f"{speed.estimate:.2f}x  [{speed.low:.2f}, {speed.high:.2f}]"
-        rows.append((_WORDS.get(name, name), milliseconds(measurement.median_ns[name]), interval))
-    rows += [(f"{_WORDS.get(name, name)}: unavailable", "-", why[:40]) for name, why in measurement.unavailable.items()]
+        rows.append((CONTESTANTS.get(name, name), milliseconds(measurement.median_ns[name]), interval))
+    rows += [(f"{CONTESTANTS.get(name, name)}: unavailable", "-", why[:40]) for name, why in measurement.unavailable.items()]
     rows.append(("Kernelwright", milliseconds(measurement.median_ns[ours]), f"noise {measurement.noise_floor:.1%}"))
     return table("", ("", "median", "ours is faster by"), rows, len(rows) - 1)
 
@@ -94,20 +84,17 @@ def _as_json(outcome: Outcome) -> str:
 
 def show_replay(path: Path, no_sandbox: bool, as_json: bool, quiet: bool) -> int:
     """Replay a certificate and print whether it holds; the exit code."""
-    from kernelwright.cli.display import Progress
     from kernelwright.replay import ReplayVerdict
     from kernelwright.verify import replay_certificate
 
-    with Progress(f"replay {path}", 30.0, quiet or as_json) as progress:
+    with Progress(f"replay {path}", quiet or as_json) as progress:
         outcome = replay_certificate(path, no_sandbox, progress.show)
     if as_json:
         click.echo(to_json(outcome))
     else:
-        from rich.console import Console
-
-        out = Console()
+        out = results()
         claimed, found = outcome.claimed, outcome.measured
-        against = _WORDS.get(outcome.baseline, outcome.baseline)
+        against = CONTESTANTS.get(outcome.baseline, outcome.baseline)
         out.print(f"[bold]{outcome.verdict.value}[/]: against {against}", highlight=False)
         out.print(f"claimed   {claimed.estimate:.2f}x  [{claimed.low:.2f}, {claimed.high:.2f}]", highlight=False)
         if found is not None:

@@ -24,15 +24,13 @@ def show_targets(measure: bool, threads: int | None, as_json: bool) -> None:
     if as_json:
         click.echo(f'{{"cpu": {{"capabilities": {to_json(capabilities)}, "machine": {to_json(machine)}}}}}')
         return
-    from rich.console import Console
+    from kernelwright.cli.display import results, table
 
-    from kernelwright.cli.display import table
-
-    out = Console()
+    out = results()
     rows = [(e.kind.value, e.subject, e.status.value, e.summary) for e in capabilities]
-    out.print(table("cpu", ("capability", "subject", "status", "what was seen"), rows))
+    out.print(table("cpu", ("capability", "subject", "status", "what was seen"), rows, prose=True))
     out.print()
-    out.print(table("measured limits", ("limit", "value"), _limits(machine)))
+    out.print(table("measured limits", ("limit", "value"), _limits(machine), prose=True))
     out.print()
     sizes = [
         (f"{b.bytes / 2**20:.3g} MiB", f"{b.read_gbps:.1f}", f"{b.copy_gbps:.1f}", f"{b.stream_gbps:.1f}")
