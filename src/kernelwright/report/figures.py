@@ -72,7 +72,7 @@ def roofline_figure(roofline: Roofline, times: Sequence[tuple[str, float]]) -> s
         xs = [left, ridge, right]
         roof = [min(roofline.peak_gflops, x * roofline.bandwidth_gbps) for x in xs]
         axes.loglog(xs, roof, color=INK, linewidth=1.6)
-        axes.fill_between(xs, roof, [roofline.peak_gflops * 9] * 3, color=LINE, alpha=0.45, linewidth=0)
+        axes.fill_between(xs, roof, [roofline.peak_gflops * 1e3] * 3, color=LINE, alpha=0.45, linewidth=0)
         axes.axvline(intensity, color=MUTED, linewidth=0.8, linestyle=(0, (2, 3)))
         achieved = [(name, max(roofline.flops, 1.0) / ns) for name, ns in times]
         for name, value in achieved:
@@ -80,8 +80,9 @@ def roofline_figure(roofline: Roofline, times: Sequence[tuple[str, float]]) -> s
             axes.plot(intensity, value, "o", color=colour, markersize=size, zorder=3, markeredgecolor=CARD, markeredgewidth=1)
         bottom = min(value for _, value in achieved) / 3
         axes.set_xlim(left, right)
-        axes.set_ylim(min(bottom, roof[0]), roofline.peak_gflops * 3)
-        flip = intensity > math.sqrt(left * right)  # labels go to the side with more room
+        top = max(roofline.peak_gflops * 3, *(2 * value for _, value in achieved))
+        axes.set_ylim(min(bottom, roof[0]), top)
+        flip = intensity > ridge  # under the flat roof there is room to the left, under the slope to the right
         _labels(axes, intensity, achieved, ours, flip)
         peak = f"{roofline.peak_gflops:.3g} GFLOP/s"
         axes.text(right / 1.15, roofline.peak_gflops * 1.15, peak, ha="right", va="bottom", color=INK)
@@ -105,7 +106,7 @@ def _labels(axes: Any, x: float, achieved: Sequence[tuple[str, float]], ours: st
         at = max(math.log(value), at + gap)
         axes.annotate(
             name, (x, value), (x / 1.35 if flip else x * 1.35, math.exp(at)), ha="right" if flip else "left", va="center",
-            color=ACCENT if name == ours else INK, weight="bold" if name == ours else "normal",
+            color=ACCENT if name == ours else INK, weight="bold" if name == ours else "normal", parse_math=False,
         )  # fmt: skip
 
 
@@ -142,6 +143,7 @@ def duration(ns: float) -> str:
 
 
 def _three(value: float) -> str:
+    value = float(f"{value:.3g}")
     digits = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text and value == round(value) else text
