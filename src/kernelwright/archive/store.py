@@ -10,6 +10,7 @@ Called by lab, optimize, cli. The only package that speaks SQL.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sqlite3
@@ -186,7 +187,7 @@ class Archive:
                 "INSERT INTO evaluations (run, candidate, task_digest, machine_key, verdict, median_ns, record, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (run, candidate.digest, task_digest, machine_key, evaluation.verdict.value, evaluation.median_ns,
-                 to_json(evaluation), _now()),
+                 to_json(_finite(evaluation)), _now()),
             )  # fmt: skip
             db.execute(
                 "INSERT INTO run_evaluations (run, evaluation, known, at) VALUES (?, ?, 0, ?)", (run, cursor.lastrowid, _now())
@@ -315,6 +316,15 @@ def _insert_candidate(db: sqlite3.Connection, run: str, candidate: Candidate) ->
         "INSERT INTO candidates (digest, record, source, first_run, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (candidate.digest, to_json(replace(candidate, source="")), candidate.source, run, _now()),
     )
+
+
+def _finite(evaluation: Evaluation) -> Evaluation:
+    """Without evidence numbers that JSON has no form for (a NaN error of a wrong candidate): they would not be read again."""
+    evidence = tuple(
+        replace(one, numbers={name: value for name, value in one.numbers.items() if math.isfinite(value)})
+        for one in evaluation.evidence
+    )
+    return replace(evaluation, evidence=evidence)
 
 
 def _candidate(row: sqlite3.Row) -> Candidate:
