@@ -109,7 +109,7 @@ def test_best_is_the_fastest_correct_one_by_its_newest_evaluation(archive: Archi
 
 def test_numbers_that_json_lacks_do_not_spoil_a_record(archive: Archive) -> None:
     run, one = begin(archive), candidate(1)
-    seen = Evidence(EvidenceKind.CHECKED, Status.FAIL, "cpu", "NaN", numbers={"rms": float("nan"), "max": float("inf"), "k": 3.0})
+    seen = Evidence(EvidenceKind.CHECKED, Status.FAIL, "cpu", "", numbers={"rms": float("nan"), "max": float("inf"), "k": 3.0})
     archive.put_evaluation(run, one, Evaluation(one.digest, Verdict.WRONG, (seen,), None, float("nan")), "task0", "zen")
     found = archive.find_evaluation(one.digest, "task0", "zen")
     assert found is not None
