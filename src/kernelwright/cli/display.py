@@ -70,7 +70,7 @@ class Progress:
         """Take one event."""
         if isinstance(event, PhaseStarted):
             self._phase = event
-            self._say(event.name, CONTESTANTS.get(event.detail, event.detail), "cyan")
+            self._say(event.name, ", ".join(CONTESTANTS.get(word, word) for word in event.detail.split(", ")), "cyan")
         elif isinstance(event, Notice):
             self._say("note", event.text, "yellow")
         elif isinstance(event, BaselineTimed):

@@ -1,0 +1,10 @@
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2.0
+
+
+def get_inputs():
+    return [torch.randn(64, 64), torch.randn(64, 64)]
