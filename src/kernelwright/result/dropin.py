@@ -133,7 +133,7 @@ class Kernel:
         if self._weights is None or not self._weights.bound():
             if not self._same:
                 raise Outside("constructor", "it was constructed with other arguments than the kernel was written for")
-            self._weights = Weights(model, self._result.manifest["weights"], self._hooks)
+            self._weights = Weights(model, self._result.manifest, self._hooks)
             self._runner = None
         weights = self._weights
         weights.check(self._result.about["training"])
@@ -179,14 +179,15 @@ class Kernel:
 class Weights:
     """The tensors of one model that the kernel reads, and everything of the model that must stay as it is."""
 
-    def __init__(self, model: torch.nn.Module | None, specs: list[dict[str, Any]], hooks: int) -> None:
+    def __init__(self, model: torch.nn.Module | None, manifest: dict[str, Any], hooks: int) -> None:
         self._hooks = hooks
+        self._packed = manifest["packed_bytes"] > 0  # else the kernel reads values where they lie: none can be stale
         self._modules = list(model.modules()) if model is not None else []
         self._links: list[tuple[dict[str, Any], str, Any]] = [
             (module._modules, name, child) for module in self._modules for name, child in module._modules.items()
         ]
         self._by_mode = [module for module in self._modules if reads_training(type(module))]
-        self._specs = [(spec["key"], tuple(spec["shape"]), _DTYPES[spec["dtype"]]) for spec in specs]
+        self._specs = [(spec["key"], tuple(spec["shape"]), _DTYPES[spec["dtype"]]) for spec in manifest["weights"]]
         self._tensors = [self._find(model, key) for key, _, _ in self._specs]
         self._state: list[tuple[int, int | None]] = []
         self._looks: list[torch.Tensor] = []
@@ -227,7 +228,7 @@ class Weights:
         if not self._tensors:
             return None
         state = [(t.data_ptr(), None if t.is_inference() else t._version) for t in self._tensors]
-        if state == self._state and torch.equal(torch.cat(self._looks), self._looked):
+        if state == self._state and (not self._packed or torch.equal(torch.cat(self._looks), self._looked)):
             return None
         dense = [_checked(t, *spec).detach() for t, spec in zip(self._tensors, self._specs, strict=True)]
         strided = any(d.data_ptr() != t.data_ptr() for d, t in zip(dense, self._tensors, strict=True))
