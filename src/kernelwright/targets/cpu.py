@@ -38,14 +38,18 @@ _NOT_RUN = "says nothing about results or speed: it was not run"
 
 
 class CpuTarget:
-    """Owns the folder of kept limits and the choice of compiler. `threads`: how many the kernels may use."""
+    """Owns the folder of kept limits and the choice of compiler. `threads`: how many the kernels may use.
+
+    A compilation that takes longer than `compile_seconds` is stopped.
+    """
 
     name = "cpu"
 
-    def __init__(self, cache_folder: Path, threads: int, compiler: str | None = None) -> None:
+    def __init__(self, cache_folder: Path, threads: int, compiler: str | None = None, compile_seconds: float = 60.0) -> None:
         self._cache_folder = cache_folder
         self._threads = threads
         self._override = compiler
+        self._compile_seconds = compile_seconds
 
     @cached_property
     def compiler(self) -> Compiler:
@@ -53,13 +57,13 @@ class CpuTarget:
         return find_compiler(self._override)
 
     def machine(self, again: bool = False) -> Machine:
-        """The machine's limits: kept ones, or measured now (about 6 s) where there are none or `again` is asked for."""
+        """The machine's limits: kept ones, or measured now (about 5 s) where there are none or `again` is asked for."""
         kept = None if again else stored_machine(self._cache_folder, self.compiler, self._threads)
         if kept is not None:
             return kept
-        machine = measure(self.compiler, self._threads)
-        keep_machine(self._cache_folder, self.compiler, machine)
-        return machine
+        measured = measure(self.compiler, self._threads)
+        keep_machine(self._cache_folder, self.compiler, measured)
+        return measured.machine
 
     def compile(self, candidate: Candidate, folder: Path, isa: str | None = None) -> Compiled | Evidence:
         """The candidate as a shared object in `folder` for `isa` (default: this machine's widest)."""
@@ -67,18 +71,38 @@ class CpuTarget:
         refusal = _refusal(candidate, isa)
         if refusal is not None:
             return Evidence(EvidenceKind.COMPILED, Status.UNSUPPORTED, isa, refusal, tool=self.compiler.version)
-        return build(self.compiler, candidate.source, (*FLAGS, *ISA_FLAGS[isa], *candidate.flags), folder, isa)
+        return self._build(candidate.source, candidate.flags, folder, isa)
 
     def capabilities(self) -> tuple[Evidence, ...]:
         """For each instruction set: does it compile, does what it compiled run here. Takes about half a second each."""
         with tempfile.TemporaryDirectory(prefix="kernelwright-") as folder:
             return tuple(one for isa in ISA_FLAGS for one in self._try(isa, Path(folder)))
 
+    def _build(self, source: str, extra: tuple[str, ...], folder: Path, isa: str) -> Compiled | Evidence:
+        """Compile `source` into `folder` under the name of its content; the object appears there whole or not at all."""
+        compiler, flags = self.compiler, (*FLAGS, *ISA_FLAGS[isa], *extra)
+        key = "\x00".join((source, isa, compiler.version, *flags))
+        target = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.so"
+        passed = Evidence(EvidenceKind.COMPILED, Status.PASS, isa, "compiled before", tool=compiler.version, uncovered=_NOT_RUN)
+        if target.exists():
+            return Compiled(target, isa, passed)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as partial:
+            file, made = Path(partial) / "kernel.cpp", Path(partial) / "kernel.so"
+            file.write_text(source)
+            began = time.monotonic()
+            done, command = compile_file(compiler, file, made, flags, self._compile_seconds)
+            seconds = round(time.monotonic() - began, 4)
+            command = command.replace(f"{partial}{os.sep}", "")
+            evidence = replace(passed, summary=f"compiled in {seconds:.2f} s", command=command, seconds=seconds)
+            if done.returncode != 0 or not made.exists():
+                return _failure(evidence, done, file)
+            os.replace(made, target)
+        return Compiled(target, isa, evidence)
+
     def _try(self, isa: str, folder: Path) -> tuple[Evidence, ...]:
         source = TRIAL_SOURCE.read_text()
-        good, wrong, broken = (
-            build(self.compiler, source, (*FLAGS, *ISA_FLAGS[isa], f"-DKW_TRIAL={number}"), folder, isa) for number in range(3)
-        )
+        good, wrong, broken = (self._build(source, (f"-DKW_TRIAL={number}",), folder, isa) for number in range(3))
         compiled = EvidenceKind.COMPILED
         if not (isinstance(good, Compiled) and isinstance(wrong, Compiled)):
             failed = good if isinstance(good, Evidence) else wrong
@@ -91,28 +115,6 @@ class CpuTarget:
         summary = f"compiles the good kernel, refuses the broken one ({self.compiler.family} {self.compiler.major})"
         seen = Evidence(compiled, Status.PASS, isa, summary, tool=self.compiler.version, log=broken.log, uncovered=_NOT_RUN)
         return seen, _run_trial(isa, good, wrong)
-
-
-def build(compiler: Compiler, source: str, flags: tuple[str, ...], folder: Path, isa: str) -> Compiled | Evidence:
-    """Compile `source` into `folder` under the name of its content; the object appears there whole or not at all."""
-    key = "\x00".join((source, isa, compiler.version, *flags))
-    target = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.so"
-    passed = Evidence(EvidenceKind.COMPILED, Status.PASS, isa, "compiled before", tool=compiler.version, uncovered=_NOT_RUN)
-    if target.exists():
-        return Compiled(target, isa, passed)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as partial:
-        file, made = Path(partial) / "kernel.cpp", Path(partial) / "kernel.so"
-        file.write_text(source)
-        began = time.monotonic()
-        done, command = compile_file(compiler, file, made, flags)
-        seconds = round(time.monotonic() - began, 4)
-        command = command.replace(f"{partial}{os.sep}", "")
-        evidence = replace(passed, summary=f"compiled in {seconds:.2f} s", command=command, seconds=seconds)
-        if done.returncode != 0 or not made.exists():
-            return _failure(evidence, done, file)
-        os.replace(made, target)
-    return Compiled(target, isa, evidence)
 
 
 def _failure(evidence: Evidence, done: Completed, file: Path) -> Evidence:

@@ -29,6 +29,7 @@ from kernelwright.targets.toolchain import ISA_FLAGS, Compiler, compile_file, fi
 PROBE = Path(__file__).with_name("machine_probe.cpp")
 PROBE_FLAGS = ("-std=gnu++17", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-pthread")
 PROBE_SECONDS = 3.0
+LEAST_SHARE = 0.85  # of the cores, below which a measurement counts as disturbed
 VECTOR_BYTES = {"avx512": 64, "avx2": 32, "portable": 16}
 
 _MIB = 1 << 20
@@ -42,6 +43,14 @@ class Samples:
 
     rates: dict[str, list[float]]
     bandwidth: dict[int, list[tuple[float, float, float]]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A fresh measurement. `busy`: others used the cores meanwhile, so that the limits may be too low."""
+
+    machine: Machine
+    busy: bool
 
 
 def host_isa() -> str:
@@ -67,30 +76,35 @@ def cpu_name() -> str:
 
 
 def stored_machine(folder: Path, compiler: Compiler, threads: int) -> Machine | None:
-    """The machine kept in `folder` for this CPU, compiler and thread count; None where there is none that can be read."""
-    try:
-        return from_json(_file(folder, compiler, threads).read_bytes(), Machine)
-    except (OSError, msgspec.MsgspecError):
-        return None
+    """The machine kept in `folder` for this CPU, compiler and thread count; None where there is none that can be read.
+
+    One that was measured while others used the cores serves only as long as the machine stays busy.
+    """
+    for busy in (False, True) if _is_busy() else (False,):
+        try:
+            return from_json(_file(folder, compiler, threads, busy).read_bytes(), Machine)
+        except (OSError, msgspec.MsgspecError):
+            continue
+    return None
 
 
-def keep_machine(folder: Path, compiler: Compiler, machine: Machine) -> Path:
-    """Write `machine` where `stored_machine` finds it."""
+def keep_machine(folder: Path, compiler: Compiler, measured: Measured) -> Path:
+    """Write the machine where `stored_machine` finds it."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = _file(folder, compiler, machine.threads)
+    path = _file(folder, compiler, measured.machine.threads, measured.busy)
     partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(to_json(machine, indent=2) + "\n")
+    partial.write_text(to_json(measured.machine, indent=2) + "\n")
     partial.replace(path)
     return path
 
 
-def measure(compiler: Compiler, threads: int) -> Machine:
+def measure(compiler: Compiler, threads: int) -> Measured:
     """Measure this machine with `threads` threads, about 6 s. Raises UserError where the probe does not build or run."""
     isa = host_isa()
     caches = cache_bytes()
     samples = _probe(compiler, isa, threads, _sizes(caches["L2"] * threads))
     amx = samples.rates.get("amx")
-    return Machine(
+    machine = Machine(
         cpu=cpu_name(),
         isa=isa,
         vector_bytes=VECTOR_BYTES[isa],
@@ -106,6 +120,7 @@ def measure(compiler: Compiler, threads: int) -> Machine:
         compiler=compiler.text(),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+    return Measured(machine, busy=_quartile(samples.rates["share"], 0.5) < LEAST_SHARE)
 
 
 def cache_bytes() -> dict[str, int]:
@@ -167,7 +182,7 @@ def _probe(compiler: Compiler, isa: str, threads: int, sizes: list[int]) -> Samp
         flags = (*PROBE_FLAGS, *ISA_FLAGS[isa], "-ldl")
         # An assembler that does not know AMX yet must not cost the rest of the measurement.
         for extra in (("-DKW_AMX",), ()):
-            built, command = compile_file(compiler, PROBE, program, (*flags, *extra))
+            built, command = compile_file(compiler, PROBE, program, (*flags, *extra), seconds=60)
             if built.returncode == 0:
                 break
         else:
@@ -215,6 +230,11 @@ def _quartile(values: list[float], share: float) -> float:
     return round(sorted(values)[round(share * (len(values) - 1))], 3)
 
 
-def _file(folder: Path, compiler: Compiler, threads: int) -> Path:
+def _is_busy() -> bool:
+    """Whether more than half of the cores were in use over the last minute."""
+    return os.getloadavg()[0] > 0.5 * (os.cpu_count() or 1)
+
+
+def _file(folder: Path, compiler: Compiler, threads: int, busy: bool) -> Path:
     key = "\x00".join((cpu_name(), str(threads), compiler.text(), PROBE.read_text()))
-    return folder / f"machine-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+    return folder / f"machine-{hashlib.sha256(key.encode()).hexdigest()[:16]}{'-busy' if busy else ''}.json"

@@ -1,16 +1,15 @@
 // Measures the limits of the machine it runs on. Built once by targets/machine.py for the host's own instruction set.
 //
-// Prints one line a sample: "fma_core GFLOPS", "fma_all GFLOPS", "amx GFLOPS", "fork_join MICROSECONDS" and
-// "bandwidth BYTES COPY STREAM READ" (GB/s; copy and stream count reads and writes). It judges nothing: the caller reduces the samples.
+// Prints one line a sample: "fma_core GFLOPS", "fma_all GFLOPS", "amx GFLOPS", "fork_join MICROSECONDS", "share CPU/WALL" (below 1:
+// others use the cores) and "bandwidth BYTES COPY STREAM READ" (GB/s; copy and stream count reads and writes). It judges nothing: the
+// caller reduces the samples. On a busy machine it takes fewer samples rather than more time.
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -161,12 +160,18 @@ bool amx_granted() { return false; }
 double amx_rate(double) { return 0; }
 #endif
 
-template <class Rate> double team_rate(Team& team, Rate rate) {
-  std::vector<double> each(team.size());
-  team.run([&](int i) { each[i] = rate(); });
-  double sum = 0;
+// The sum of the threads' rates, each by its own CPU time, and the share of the cores that they got meanwhile.
+template <class Rate> void team_rate(Team& team, const char* name, Rate rate) {
+  std::vector<double> each(team.size()), share(team.size());
+  team.run([&](int i) {
+    const double wall_start = wall(), cpu_start = cpu();
+    each[i] = rate();
+    share[i] = (cpu() - cpu_start) / (wall() - wall_start);
+  });
+  double sum = 0, least = 1;
   for (double r : each) sum += r;
-  return sum;
+  for (double s : share) least = std::min(least, s);
+  printf("%s %.3f\nshare %.3f\n", name, sum, least);
 }
 
 void copy(float* to, const float* from, size_t count) {
@@ -265,19 +270,20 @@ int main(int count, char** arguments) {
 
   for (int round = 0; round < 5; ++round) printf("fma_core %.3f\n", fma_rate(0.02));
   Team team(threads);
-  for (int round = 0; round < 5; ++round) printf("fma_all %.3f\n", team_rate(team, [] { return fma_rate(0.02); }));
-  for (int round = 0; amx && round < 5; ++round) printf("amx %.3f\n", team_rate(team, [] { return amx_rate(0.02); }));
+  for (int round = 0; round < 5; ++round) team_rate(team, "fma_all", [] { return fma_rate(0.02); });
+  for (int round = 0; amx && round < 5; ++round) team_rate(team, "amx", [] { return amx_rate(0.02); });
 
   float* from = map_pages(sizes.back());
   float* to = map_pages(sizes.back());
   if (from == nullptr || to == nullptr) return 3;
   bandwidth(team, copy, from, to, sizes.back(), 2);  // first touch of both, by the threads that will use them
   bandwidth(team, copy, to, from, sizes.back(), 2);
-  for (int round = 0; round < 3 || (round < 12 && wall() < end); ++round) bandwidth_round(team, to, from, sizes);
+  for (int round = 0; round < 1 || (round < 12 && wall() < end); ++round) bandwidth_round(team, to, from, sizes);
 
   // Last: the OpenMP runtime's threads spin for a while after each region.
-  for (int round = 0; round < 15; ++round) {
-    const double us = fork_join(team, parallel, 200);
+  const double last = wall() + 0.3;
+  for (int round = 0; round < 3 || (round < 30 && wall() < last); ++round) {
+    const double us = fork_join(team, parallel, 25);
     if (round > 0) printf("fork_join %.4f\n", us);
   }
   return 0;

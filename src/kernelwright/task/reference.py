@@ -48,15 +48,6 @@ class Reference:
     keywords: dict[str, torch.Tensor]
 
 
-def build(task: Task, seed: int, weight_seed: int = WEIGHT_SEED) -> Reference:
-    """The reference in eval or train mode with weights under `weight_seed`, and its inputs under `seed`. Raises UserError."""
-    user = load_user_module(task)
-    call = build_entry(task, user, weight_seed)
-    inputs, keywords = make_inputs(task, user, seed)
-    _check_arity(task, call, inputs, keywords)
-    return Reference(call, call if isinstance(call, torch.nn.Module) else None, inputs, keywords)
-
-
 def load_user_module(task: Task) -> ModuleType:
     """Execute the user's file as a module of its own name, with its folder importable."""
     path = Path(task.path)
@@ -121,6 +112,7 @@ def make_inputs(task: Task, user: ModuleType, seed: int) -> tuple[tuple[torch.Te
 
 def call_reference(task: Task, reference: Reference) -> tuple[list[torch.Tensor], pytree.TreeSpec]:
     """Run the reference once: its outputs as a flat list of tensors, and the tree that they came in. Raises UserError."""
+    _check_arity(task, reference)
     gradients = torch.enable_grad() if task.training else torch.no_grad()
     with gradients, _blaming(task, f"running {task.entry}"):
         outputs = reference.call(*reference.inputs, **reference.keywords)
@@ -192,20 +184,19 @@ def _checked_function(task: Task, function: Callable[..., Any]) -> Callable[...,
     return function
 
 
-def _check_arity(
-    task: Task, call: Callable[..., Any], inputs: tuple[torch.Tensor, ...], keywords: Mapping[str, torch.Tensor]
-) -> None:
-    target = call.forward if isinstance(call, torch.nn.Module) else call
+def _check_arity(task: Task, reference: Reference) -> None:
+    target = reference.call if reference.module is None else reference.module.forward
     try:
         signature = inspect.signature(target)
     except (TypeError, ValueError):  # built in: nothing to check against
         return
     try:
-        signature.bind(*inputs, **keywords)
+        signature.bind(*reference.inputs, **reference.keywords)
     except TypeError as problem:
         source = "--input gives" if task.inputs is not None else "get_inputs returns"
-        count = f"{len(inputs) + len(keywords)} tensor{'' if len(inputs) + len(keywords) == 1 else 's'}"
-        what = f"{task.entry}.forward" if isinstance(call, torch.nn.Module) else task.entry
+        given = len(reference.inputs) + len(reference.keywords)
+        count = f"{given} tensor{'' if given == 1 else 's'}"
+        what = task.entry if reference.module is None else f"{task.entry}.forward"
         raise UserError(
             f"{source} {count}, but {what}{signature} does not take that: {problem}", "make the two agree"
         ) from None
@@ -239,4 +230,5 @@ def _place(problem: BaseException, path: str) -> str:
 
 
 def _kind(value: object) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
