@@ -1,4 +1,4 @@
-"""A Lab around a small task, with the real sandbox and compiler. The limits of the machine are made up: measuring takes long."""
+"""A Lab around a small task: the real sandbox and compiler, but made-up limits of the machine, since measuring takes long."""
 
 from __future__ import annotations
 
@@ -21,18 +21,15 @@ from kernelwright.task.load import load_task
 TASKS = Path(__file__).parent / "tasks"
 THREADS = 2
 QUICK = LabSettings(
-    folder=Path(), threads=THREADS, rounds=12, least_rounds=10, race_seconds=4.0, least_call_seconds=1.0,
-    limits=Limits(memory_bytes=1 << 30),
+    folder=Path(), threads=THREADS, rounds=12, least_rounds=10, race_seconds=4.0, limits=Limits(memory_bytes=1 << 30)
 )  # fmt: skip
 
 
 class QuickTarget(CpuTarget):
     """The real target with made-up limits."""
 
-    bandwidth_gbps = 100.0
-
     def machine(self, again: bool = False) -> Machine:
-        rates = Bandwidth(1 << 20, *[self.bandwidth_gbps] * 3)
+        rates = Bandwidth(1 << 20, 100.0, 100.0, 100.0)
         return Machine(
             "test", host_isa(), 32, THREADS, 32 << 10, 512 << 10, 1 << 20, 100.0, 50.0, None, (rates,), 1.0,
             self.compiler.version, "never",
@@ -41,13 +38,14 @@ class QuickTarget(CpuTarget):
 
 @dataclass(frozen=True)
 class Solution:
-    """A source in tasks/NAME/right or wrong, and what its first lines say of it."""
+    """A source in tasks/NAME/right or wrong, and what its first lines say of it. `raced`: only the finals find it out."""
 
     task: str
     path: Path
     verdict: str
     says: str
     thorough: bool
+    raced: bool
 
     @property
     def candidate(self) -> Candidate:
@@ -88,8 +86,9 @@ def solutions(kind: str, task: str = "*") -> list[Solution]:
     found = []
     for path in sorted(TASKS.glob(f"{task}/{kind}/*.cpp")):
         said = dict(re.findall(r"^// (verdict|says): (.*)$", path.read_text(), re.MULTILINE))
-        thorough = "\n// thorough\n" in path.read_text()
-        found.append(Solution(path.parts[-3], path, said.get("verdict", "correct"), said.get("says", ""), thorough))
+        thorough, raced = (f"\n// {word}\n" in path.read_text() for word in ("thorough", "raced"))
+        verdict, says = said.get("verdict", "correct"), said.get("says", "")
+        found.append(Solution(path.parts[-3], path, verdict, says, thorough, raced))
     return found
 
 
@@ -106,14 +105,14 @@ class Bench:
         self.archive.close()
 
 
-def make_bench(home: Path, reference: Path, settings: LabSettings = QUICK, target: CpuTarget | None = None) -> Bench:
+def make_bench(home: Path, reference: Path, settings: LabSettings = QUICK) -> Bench:
     """A Lab on the reference in a file. `home` keeps its archive and objects."""
     archive = Archive(home / "archive.sqlite")
     task = load_task(str(reference))
     run = archive.begin_run(task, "cpu", {}, 0, ())
     events: list[Event] = []
     lab = Lab(
-        task, target or QuickTarget(home, THREADS), archive, detect(), replace(settings, folder=home / "objects"), run=run,
+        task, QuickTarget(home, THREADS), archive, detect(), replace(settings, folder=home / "objects"), run=run,
         budget=Budget(600.0, None, time.monotonic), on_event=events.append,
     )  # fmt: skip
     return Bench(lab, events, archive)

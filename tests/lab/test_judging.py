@@ -6,11 +6,14 @@ Each source in tasks/*/wrong names its verdict and what the evidence must say.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from bench import TASKS, Bench, Solution, make_bench, solutions
 
-from kernelwright.records import Evaluation, Verdict
+from kernelwright.events import Notice
+from kernelwright.lab.protocol import Baseline
+from kernelwright.records import Bandwidth, Evaluation, Verdict
 from kernelwright.sandbox.isolation import Strength, detect
 
 pytestmark = pytest.mark.skipif(detect().strength is not Strength.BUBBLEWRAP, reason="needs bubblewrap")
@@ -42,10 +45,42 @@ def test_right(benches: dict[str, Bench], solution: Solution) -> None:
         assert evaluation.relative_error < 1e-5
 
 
-@pytest.mark.parametrize("solution", solutions("wrong"), ids=str)
+@pytest.mark.parametrize("solution", [s for s in solutions("wrong") if not s.raced], ids=str)
 def test_wrong(benches: dict[str, Bench], solution: Solution) -> None:
     lab = benches[solution.task].lab
     (evaluation,) = lab.evaluate([solution.candidate], solution.thorough)
     assert evaluation.verdict.value == solution.verdict, said(evaluation)
     assert solution.says in said(evaluation)
     assert evaluation.median_ns is None
+
+
+@pytest.mark.parametrize("solution", [s for s in solutions("wrong") if s.raced], ids=str)
+def test_what_only_the_race_finds(benches: dict[str, Bench], solution: Solution) -> None:
+    final = benches[solution.task].lab.finalists([solution.candidate], (Baseline.EAGER,))
+    assert final.winner is None
+    assert final.claims == {}
+    assert final.evaluations[-1].verdict.value == solution.verdict
+    assert solution.says in said(final.evaluations[-1])
+
+
+def test_a_right_one_wins_the_finals_with_every_case_told(benches: dict[str, Bench]) -> None:
+    wrong = next(s for s in solutions("wrong", "softmax") if s.path.stem == "remembers_inputs")
+    right = [s.candidate for s in solutions("right", "softmax")[:2]]
+    final = benches["softmax"].lab.finalists([wrong.candidate, *right], (Baseline.EAGER, Baseline.EAGER_DEFAULT))
+    assert final.winner in right
+    assert final.measurement is not None
+    assert final.measurement.contestants[0] == final.winner.digest
+    assert set(final.claims) == {"eager", "eager_default_allocator"}
+    names = [c.case for c in final.cases]
+    assert {"seed1", "private", "large", "special"} <= set(names)
+    assert all(c.passed for c in final.cases)
+    assert all(c.error is not None and c.budget is not None and c.error <= c.budget for c in final.cases)
+
+
+def test_faster_than_the_memory_is_examined_again(benches: dict[str, Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = benches["softmax"]
+    slow = replace(bench.lab.machine, bandwidth=(Bandwidth(1 << 20, 1e-3, 1e-3, 1e-3),))
+    monkeypatch.setitem(bench.lab.__dict__, "machine", slow)
+    right = solutions("right", "softmax")[0].candidate
+    assert bench.lab.finalists([right], (Baseline.EAGER,)).winner == right
+    assert any(isinstance(e, Notice) and "faster than this machine moves" in e.text for e in bench.events)

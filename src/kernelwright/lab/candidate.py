@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from kernelwright.lab.protocol import (
     PrepareRequest,
     RenewRequest,
     RunRequest,
+    TimeRequest,
     WarmRequest,
 )
 from kernelwright.lab.race import Contestant
@@ -40,6 +42,7 @@ from kernelwright.sandbox.zygote import Zygote
 HANDLERS = "kernelwright.lab.candidate_worker"
 UNWRITTEN = 0xFF
 LOAD_SECONDS = 20.0
+MOST_AUDITED = 3
 
 
 class Rejected(Exception):  # noqa: N818 - it is a verdict on its way, not an error
@@ -197,6 +200,17 @@ class Trial:
         finally:
             for shared in outputs:
                 shared.close()
+
+    def audit(self, cases: Sequence[Inputs]) -> list[Comparison]:
+        """Judge the outputs of the calls that were timed last, and of some more that found NaN there. Raises Rejected."""
+        self.check_timed(cases)
+        calls = 1 + secrets.randbelow(MOST_AUDITED)
+        request = TimeRequest(calls, keep=secrets.randbelow(calls), spoil=True)
+        try:
+            self._alive.call("time", request, timeout=self._setting.call_seconds * calls).close()
+        except WorkerFailed as failure:
+            raise rejected(failure, "being timed", EvidenceKind.TIMED) from failure
+        return self.check_timed(cases)
 
     def renew(self, cases: Sequence[Inputs], variant: int, exact: bool) -> None:
         """Put inputs that it has never seen where those are on which it was timed. Raises Rejected."""

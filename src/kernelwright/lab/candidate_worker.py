@@ -47,6 +47,7 @@ class _Outputs:
         self._fresh = [o.name for o in manifest.outputs if o.name not in from_library]
         self._returns = manifest.returns
         self._queue: list[torch.Tensor | None] = []
+        self.spoil = False
 
     def offer(self, shared: Sequence[torch.Tensor]) -> None:
         """Place the outputs of the next call in `shared`, one for each returned name; a name returned twice uses the first."""
@@ -57,7 +58,12 @@ class _Outputs:
 
     def empty(self, shape: Any, dtype: torch.dtype) -> torch.Tensor:
         place = self._queue.pop(0) if self._queue else None
-        return torch.empty(shape, dtype=dtype) if place is None else place
+        if place is not None:
+            return place
+        fresh = torch.empty(shape, dtype=dtype)
+        if self.spoil:
+            _spoil(fresh)
+        return fresh
 
 
 class _State:
@@ -129,6 +135,8 @@ class _State:
     def time(self, request: TimeRequest, fds: tuple[int, ...]) -> None:
         runner, sets = self.runner, self.sets
         assert runner is not None
+        assert self.outputs is not None
+        self.outputs.spoil = request.spoil
         with torch.no_grad():
             for i in range(request.calls):
                 result = runner(sets[i % len(sets)])
@@ -145,18 +153,21 @@ class _State:
         for tensor in tensors:  # its memory is what the next call's outputs get: an answer left there must not count again
             if tensor.untyped_storage().data_ptr() not in used:
                 _spoil(tensor)
+        held = [torch.empty_like(tensor) for tensor in tensors for _ in range(HELD)]  # nor in what was freed before
+        for tensor in held:
+            _spoil(tensor)
         self.kept = None
         return Kept(index)
 
     def renew(self, request: RenewRequest, fds: tuple[int, ...]) -> None:
-        """New values in the same storage: the cases as they are first, then variants of them that no call has seen."""
+        """New values in the same storage: the cases as they are, or variants of them that no call has seen."""
         count = len(request.inputs)
         self.cases = request.sets
         self.kept = None
         with ExitStack() as mappings:
             given = [_tensors(fds[i * count : (i + 1) * count], request.inputs, mappings) for i in range(request.sets)]
             for number, inputs in enumerate(self.sets):
-                shift = 0 if number < request.sets and request.exact else 1 + request.variant * len(self.sets) + number
+                shift = 0 if request.exact else 1 + request.variant * len(self.sets) + number
                 for tensor, source in zip(inputs, given[number % request.sets], strict=True):
                     _vary(tensor, source, shift)
 

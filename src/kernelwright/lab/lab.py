@@ -48,10 +48,12 @@ from kernelwright.lab.timing import Claim, Noise, claim, interval, median, noise
 from kernelwright.records import (
     Candidate,
     Case,
+    CaseRole,
     CheckedCase,
     Evaluation,
     Evidence,
     EvidenceKind,
+    Fill,
     Machine,
     Measurement,
     Sample,
@@ -76,6 +78,12 @@ SLOWER_THAN_REFERENCE = 25.0
 AGAIN = "again"  # the winner's twin in a second process: the A/A pair
 SELECTION_ROUNDS = 9
 MOST_FINALISTS = 3
+CHECKED_ROUNDS = 1 / 3  # the share of rounds whose outputs are judged, drawn anew each time
+UNSEEN_CASES, SUSPECT_CASES = 2, 6
+UNSEEN_PASSES = 5
+UNSEEN_TRIES = 3
+FIRST_SECONDS = 1e-4  # what the first call after a pause may take longer: sleeping threads, cold code
+MOST_UNSEEN = 1.4  # new inputs against the same again: what an honest kernel takes longer is noise
 MOST_COPIES = 8
 MEMORY_FOR_COPIES = 1 << 30
 
@@ -248,45 +256,51 @@ class Lab:
         """
         self._on_event(PhaseStarted("finals", f"{min(len(candidates), MOST_FINALISTS)} finalists"))
         evaluations: list[Evaluation] = []
-        winner: Candidate | None = None
+        winner: tuple[Candidate, Measurement, Noise] | None = None
         for candidate in self._ranked(candidates, seed):
             evaluations += self.evaluate([candidate], thorough=True)
-            if evaluations[-1].verdict is Verdict.CORRECT:
-                winner = candidate
+            if evaluations[-1].verdict is not Verdict.CORRECT:
+                continue
+            try:
+                winner = (candidate, *self._measured(candidate, baselines, seed))
                 break
+            except Rejected as found:
+                evaluations.append(self._overturned(candidate, evaluations[-1], found))
         if winner is None:
             return Final(None, tuple(evaluations), None, {}, None, self.private_seed)
-        measurement, heard = self.measure(winner, baselines, seed)
+        candidate, measurement, heard = winner
         claims = {
             name: claim(measurement.speedup[name], measurement.noise_floor, len(measurement.samples))
             for name in measurement.speedup
         }
-        cases = self._checked.get(winner.digest, ())
-        return Final(winner, tuple(evaluations), measurement, claims, heard, self.private_seed, cases)
+        cases = self._checked.get(candidate.digest, ())
+        return Final(candidate, tuple(evaluations), measurement, claims, heard, self.private_seed, cases)
 
     def measure(
         self, candidate: Candidate, baselines: Sequence[Baseline] = tuple(Baseline), seed: int = 0
     ) -> tuple[Measurement, Noise]:
         """Race one candidate, its twin and `baselines` in fresh processes. Raises UserError where it can't be run."""
+        try:
+            return self._measured(candidate, baselines, seed)
+        except Rejected as found:
+            raise UserError(f"the candidate {candidate.digest} can't be measured: {found}") from found
+
+    def _measured(
+        self, candidate: Candidate, baselines: Sequence[Baseline], seed: int
+    ) -> tuple[Measurement, Noise]:
+        """As `measure`. Raises Rejected where the candidate fails or computes something else while it is timed."""
         load = os.getloadavg()[0]
-        unavailable: dict[str, str] = {}
         trials: list[Trial] = []
         try:
-            trials = [self._trial(candidate) for _ in range(2)]
+            opponents, unavailable = self._opponents(baselines)
+            for _ in range(2):
+                trials.append(self._trial(candidate))
             contestants = [trial.prepare(self._timing_inputs, self._copies) for trial in trials]
-            opponents: list[Contestant] = []
-            for baseline in baselines:
-                self._on_event(PhaseStarted("baseline", baseline.value))
-                try:
-                    opponents.append(self._baseline(baseline))
-                except (WorkerFailed, UserError) as failure:
-                    unavailable[baseline.value] = str(failure)[:300]
-                    self._on_event(Notice(f"{baseline.value} is unavailable: {unavailable[baseline.value]}"))
             self._on_event(PhaseStarted("finals", "racing"))
-            samples = self._race([contestants[0], *opponents, contestants[1]], seed)
-            trials[0].check_timed(self._timing_inputs)
-        except (WorkerFailed, Rejected) as failure:
-            raise UserError(f"the candidate {candidate.digest} can't be measured: {failure}") from failure
+            samples = self._race([contestants[0], *opponents, contestants[1]], trials, seed)
+            self._examine(trials[0], contestants[0], median([s.ns[0] for s in samples]))
+        except WorkerFailed as failure:
+            raise rejected(failure, "being raced", EvidenceKind.TIMED) from failure
         finally:
             for trial in trials:
                 trial.close()
@@ -308,6 +322,75 @@ class Lab:
         )
         self._archive.put_measurement(self._run, candidate.digest, measurement, self.task.digest, self.machine_key)
         return measurement, heard
+
+    def _opponents(self, baselines: Sequence[Baseline]) -> tuple[list[Contestant], dict[str, str]]:
+        """The baselines, each ready in a process of its own, and why some are unavailable. They compile at the same time."""
+        found: dict[Baseline, Contestant] = {}
+        unavailable: dict[str, str] = {}
+        with ThreadPoolExecutor(COMPILERS) as pool:
+            self._on_event(PhaseStarted("baseline", ", ".join(b.value for b in baselines)))
+            pending = {baseline: pool.submit(self._baseline, baseline) for baseline in baselines}
+            for baseline, future in pending.items():
+                try:
+                    found[baseline] = future.result()
+                except (WorkerFailed, UserError) as failure:
+                    unavailable[baseline.value] = str(failure)[:300]
+                    self._on_event(Notice(f"{baseline.value} is unavailable: {unavailable[baseline.value]}"))
+        return list(found.values()), unavailable
+
+    def _overturned(self, candidate: Candidate, before: Evaluation, found: Rejected) -> Evaluation:
+        """The verdict on a candidate that was right on every case and failed in the race."""
+        evaluation = Evaluation(candidate.digest, found.verdict, (*before.evidence, found.evidence))
+        self._archive.put_evaluation(self._run, candidate, evaluation, self.task.digest, self.machine_key)
+        return self._told(candidate, evaluation, known=False)
+
+    def _examine(self, trial: Trial, contestant: Contestant, median_ns: float) -> None:
+        """Inputs that the winner has never seen, in the same places: as fast, and right? Raises Rejected.
+
+        Who is faster than this machine can move the bytes of inputs and outputs is suspect and gets more of it.
+        """
+        floor = roofline_ns(self.admit(), self.machine)
+        suspect = median_ns < floor
+        if suspect:
+            least = f"faster than this machine moves all inputs and outputs ({median_ns / 1e6:.3g} ms, {floor / 1e6:.3g} ms)"
+            self._on_event(Notice(f"{least}: examined on more inputs that it had not seen"))
+        seeds = [self.private_seed + 1 + i for i in range(SUSPECT_CASES if suspect else UNSEEN_CASES)]
+        unseen = [self._inputs(Case(f"unseen{s}", CaseRole.CHECK, Fill.REFERENCE, s), keep=False) for s in seeds]
+        try:
+            ratio = self._unseen_ratio(trial, contestant, unseen)
+            if suspect:
+                for inputs in unseen:
+                    trial.check(inputs)
+        finally:
+            for inputs in unseen:
+                inputs.discard()
+        if ratio > MOST_UNSEEN:
+            why = f"takes {ratio:.2f} times as long on inputs that it has not seen: it remembers answers"
+            raise Rejected(Verdict.WRONG, Evidence(EvidenceKind.TIMED, Status.FAIL, device(), why))
+
+    def _unseen_ratio(self, trial: Trial, contestant: Contestant, unseen: Sequence[Inputs]) -> float:
+        """A pass over new inputs against a second pass over the same. The least of some medians: noise makes it more."""
+        ratio = math.inf
+        for number in range(UNSEEN_TRIES):
+            passes = [
+                self._unseen_pass(trial, contestant, unseen, number * UNSEEN_PASSES + i, exact=number + i == 0)
+                for i in range(UNSEEN_PASSES)
+            ]
+            first, again = (median(column) for column in zip(*passes, strict=True))
+            ratio = min(ratio, max(first - FIRST_SECONDS / self._copies, again) / again)
+            if ratio <= MOST_UNSEEN:
+                break
+        return ratio
+
+    def _unseen_pass(
+        self, trial: Trial, contestant: Contestant, unseen: Sequence[Inputs], variant: int, exact: bool
+    ) -> tuple[float, float]:
+        """Seconds a call the first time over new inputs, and the second time. `exact`: the outputs are judged."""
+        trial.renew(unseen, variant, exact)
+        first = contestant.seconds(self._copies)
+        if exact:
+            trial.check_timed(unseen)
+        return first, contestant.seconds(self._copies)
 
     @cached_property
     def private_seed(self) -> int:
@@ -391,7 +474,7 @@ class Lab:
             screening = screen(contestant, self.best_ns)
         except WorkerFailed as failure:
             raise rejected(failure, "being timed", EvidenceKind.TIMED) from failure
-        trial.check_timed(self._timing_inputs)
+        trial.audit(self._timing_inputs)
         evidence = Evidence(
             EvidenceKind.TIMED, Status.PASS, device(), f"{screening.ns / 1e6:.4g} ms, screening",
             seconds=round(self._clock() - began, 4),
@@ -441,12 +524,18 @@ class Lab:
         medians = {c.digest: median([s.ns[i] for s in samples]) for i, c in enumerate(first)}
         return [*sorted(first, key=lambda c: medians[c.digest]), *rest]
 
-    def _race(self, contestants: Sequence[Contestant], seed: int) -> tuple[Sample, ...]:
+    def _race(self, contestants: Sequence[Contestant], trials: Sequence[Trial], seed: int) -> tuple[Sample, ...]:
+        """The rounds; after the first, the last and now and then, the twins' timed outputs are judged. Raises Rejected."""
         began = self._clock()
         settings = self._settings
+        draw = secrets.SystemRandom()
 
         def go_on(number: int) -> bool:
-            return number + 1 < settings.least_rounds or self._clock() - began < settings.race_seconds
+            more = number + 1 < settings.least_rounds or self._clock() - began < settings.race_seconds
+            if number == 0 or number + 1 == settings.rounds or not more or draw.random() < CHECKED_ROUNDS:
+                for trial in trials:
+                    trial.audit(self._timing_inputs)
+            return more
 
         return race(contestants, settings.rounds, seed, go_on)
 
@@ -534,6 +623,15 @@ class Lab:
         wanted = math.ceil(2 * max(self.machine.l3_bytes, 1 << 20) / size)
         fitting = max(1, MEMORY_FOR_COPIES // size)
         return max(len(self._timing_inputs), min(MOST_COPIES, wanted, fitting))
+
+
+def roofline_ns(admitted: Admitted, machine: Machine) -> float:
+    """The least time in which this machine moves every input and output once, at the best rate that was measured (in cache).
+
+    An operator may be faster if it does not read all of its inputs. 0 where nothing was measured.
+    """
+    rates = [max(b.copy_gbps, b.stream_gbps, b.read_gbps) for b in machine.bandwidth]
+    return total_bytes((*admitted.inputs, *admitted.outputs)) / max(rates) if rates else 0.0
 
 
 def depth_of(graph: Graph) -> int:

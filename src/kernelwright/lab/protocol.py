@@ -112,10 +112,13 @@ class ContendRequest:
 
 @dataclass(frozen=True)
 class TimeRequest:
-    """Run `calls` times, going round the prepared inputs; keep the outputs of call `keep`."""
+    """Run `calls` times, going round the prepared inputs; keep the outputs of call `keep`. `spoil`: new outputs are NaN (never
+    asked for on the clock), so that what a call leaves unwritten shows.
+    """
 
     calls: int
     keep: int = 0
+    spoil: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,8 @@ class PrepareRequest:
 
 @dataclass(frozen=True)
 class RenewRequest:
-    """New values in the prepared sets, in place. Descriptors: the inputs of `sets` cases. With `exact` the first sets hold them
-    as they are; all others hold variants, different ones for each `variant`.
+    """New values in the prepared sets, in place. Descriptors: the inputs of `sets` cases. With `exact` the sets hold them as
+    they are in turn, else variants of them, different ones for each `variant`.
     """
 
     inputs: tuple[ArraySpec, ...]

@@ -1,10 +1,9 @@
-// Exact while it is checked, then one value is off.
+// Exact while it is checked, nothing at all from the ninth call on: the memory may hold an earlier answer.
 // verdict: wrong
-// says: 1 of 12480 elements differ
+// says: timed calls
 static int calls;
 extern "C" void kw_run_0(void* const* t, char* workspace, char*, const kw_pool* pool) {
     const float* x = (const float*)t[0];
     float* y = (float*)t[1];
-    softmax(x, y);
-    if (calls++ >= 40) y[777] += 0.5f;
+    if (calls++ < 8) softmax(x, y);
 }

@@ -1,9 +1,10 @@
-// Exact while it is checked, nothing at all from the 40th call on: the memory may hold an earlier answer.
+// Exact while it is checked, then one value is off.
 // verdict: wrong
-// says: timed calls
+// says: 1 of 12480 elements differ
 static int calls;
 extern "C" void kw_run_0(void* const* t, char* workspace, char*, const kw_pool* pool) {
     const float* x = (const float*)t[0];
     float* y = (float*)t[1];
-    if (calls++ < 40) softmax(x, y);
+    softmax(x, y);
+    if (calls++ >= 8) y[777] += 0.5f;
 }
