@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from kernelwright.records import Bandwidth, Machine
-from kernelwright.targets.machine import cpu_name, host_isa, keep_machine
+from kernelwright.targets.machine import Measured, cpu_name, host_isa, keep_machine
 from kernelwright.targets.toolchain import find_compiler
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ def keep_given_machine(home: Path) -> None:
         l3_bytes=32 << 20, fma_gflops=100.0, fma_gflops_core=50.0, amx_bf16_gflops=None, bandwidth=rates, fork_join_us=2.0,
         compiler=compiler.text(), measured_at="2000-01-01T00:00:00+00:00",
     )  # fmt: skip
-    keep_machine(home, compiler, machine)
+    keep_machine(home, compiler, Measured(machine, busy=False))
 
 
 def environment(home: Path) -> dict[str, str]:
