@@ -24,6 +24,8 @@ from kernelwright.report.data import ProgramStep, ProgressPoint, ReportData
 from kernelwright.result.certificate import FORMAT, Certificate, Roofline, Versions, claim_of
 from kernelwright.result.folder import Product, ResultFolder, write_result
 
+_SEARCH = "search: "  # how optimize begins the line that tells why a search ended
+
 
 @dataclass(frozen=True)
 class Packaging:
@@ -61,7 +63,8 @@ def package(folder: Path, given: Packaging) -> ResultFolder:
             search_seconds=given.search_seconds,
             baseline_screen_ns=given.eager_screen_ns,
             import_line=f"from module import {given.task.entry}",
-            notices=given.notices,
+            notices=tuple(text for text in given.notices if not text.startswith(_SEARCH)),
+            search_end="; ".join(text.removeprefix(_SEARCH) for text in given.notices if text.startswith(_SEARCH)),
         )
         return render(data)
 
@@ -125,7 +128,8 @@ def _steps(program: Program) -> tuple[ProgramStep, ...]:
     found = []
     for step in program.steps:
         if isinstance(step, Nest):
-            work = ", ".join(dict.fromkeys(op.origin for stage in step.stages for op in stage.ops if op.origin))
+            origins = " ".join(op.origin for stage in step.stages for op in stage.ops if op.origin)
+            work = ", ".join(dict.fromkeys(origins.split()))
             tiles = ", ".join(f"{loop.axis} by {min(loop.step, loop.extent)} of {loop.extent}" for loop in step.loops)
             found.append(ProgramStep(step.name, True, work or "data movement", tiles))
         else:

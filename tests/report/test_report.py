@@ -119,6 +119,7 @@ def test_hostile_names_are_text() -> None:
         {"progress": (made.PROGRESS[2],)},
         {"baseline_screen_ns": None},
         {"notices": ()},
+        {"search_end": "budget spent"},
         {"steps": (made.STEPS[0],)},
         {"source": ""},
         {"certificate": made.certificate(roofline=None)},

@@ -46,3 +46,4 @@ class ReportData:
     baseline_screen_ns: float | None  # eager under the search's own clock, for the progress picture
     import_line: str
     notices: tuple[str, ...] = ()
+    search_end: str = ""  # why the search ended, e.g. "budget spent"

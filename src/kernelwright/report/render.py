@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.records import CheckedCase, Interval, Measurement
-from kernelwright.report.data import ProgramStep, ProgressPoint, ReportData
+from kernelwright.report.data import ProgramStep, ReportData
 from kernelwright.report.figures import duration, progress_figure, roofline_figure
 from kernelwright.report.highlight import highlight
 from kernelwright.result.certificate import Certificate, Roofline
@@ -96,7 +96,7 @@ def render(data: ReportData) -> str:
         notices=data.notices,
         floor=f"{c.measurements[0].noise_floor:.1%}",
         groups=tuple(_group(m) for m in c.measurements),
-        search=_search_words(data.progress, data.search_seconds),
+        search=_search_words(data),
         progress_svg=Markup(progress_figure(data.progress, data.baseline_screen_ns)),
         roofline=_roofline_words(roof) if roof is not None else "",
         roofline_svg=Markup(roofline_figure(roof, _times(c.measurements[0]))) if roof is not None else "",
@@ -183,9 +183,11 @@ def _row(measurement: Measurement, name: str, slowest: float) -> Row:
     )
 
 
-def _search_words(points: Sequence[ProgressPoint], seconds: float) -> str:
+def _search_words(data: ReportData) -> str:
+    points = data.progress
     correct = [p for p in points if p.verdict == "correct"]
-    words = f"{_count(len(points), 'candidate')} in {seconds:.0f} s, {len(correct)} of them correct"
+    words = f"{_count(len(points), 'candidate')} in {data.search_seconds:.0f} s, {len(correct)} of them correct"
+    words += f"; it ended because: {data.search_end}" if data.search_end else ""
     known = sum(p.known for p in points)
     words += f"; {known} were known from earlier runs. " if known else ". "
     return words + "Each dot is one that was timed, each cross one that was refused; the line is the best so far."
