@@ -36,7 +36,7 @@ def ran(request: pytest.FixtureRequest, home: Path) -> tuple[str, Path, dict[str
     """An example's name, its home and what `--json` said."""
     name = request.param
     spec = smaller(name, home, EXAMPLES[name])
-    options = ("--budget", "60", "--evaluations", "4", "--eager-only", "--json")
+    options = ("--budget", "200", "--evaluations", "4", "--eager-only", "--json")
     done = kernelwright(home, "optimize", str(spec), *options)
     assert done.returncode in (0, 1), done.stderr
     assert done.stderr == ""  # --json: nothing but the document
@@ -121,7 +121,7 @@ def test_a_seed_gives_the_same_proposals(tmp_path_factory: pytest.TempPathFactor
     for _ in range(2):
         home = fresh(tmp_path_factory)
         spec = smaller("softmax", home, EXAMPLES["softmax"])
-        done = kernelwright(home, "optimize", str(spec), "--budget", "60", "--evaluations", "6", "--eager-only", "--json")
+        done = kernelwright(home, "optimize", str(spec), "--budget", "200", "--evaluations", "6", "--eager-only", "--json")
         orders.append(proposals(home, json.loads(done.stdout)["run"]))
     assert orders[0] == orders[1]
     assert len(orders[0]) >= 6
