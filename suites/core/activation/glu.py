@@ -1,0 +1,18 @@
+"""Gated linear unit."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return F.glu(x, dim=-1)
+
+
+def get_inputs():
+    return [torch.randn(2000, 2002)]
+
+
+def get_init_inputs():
+    return []

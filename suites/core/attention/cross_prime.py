@@ -1,0 +1,18 @@
+"""Attention between sequences of two prime lengths."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v)
+
+
+def get_inputs():
+    return [torch.randn(2, 6, 211, 48), torch.randn(2, 6, 307, 48), torch.randn(2, 6, 307, 48)]
+
+
+def get_init_inputs():
+    return []

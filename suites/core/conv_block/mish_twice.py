@@ -1,0 +1,22 @@
+"""Convolution, mish twice."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(32, 64, 3, padding=1)
+
+    def forward(self, x):
+        return F.mish(F.mish(self.conv(x)))
+
+
+def get_inputs():
+    return [torch.randn(4, 32, 56, 56)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,21 @@
+"""Grouped convolution."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(96, 96, 3, padding=1, groups=6)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+def get_inputs():
+    return [torch.randn(4, 96, 56, 56)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,22 @@
+"""Linear layer and GELU."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(768, 900)
+
+    def forward(self, x):
+        return F.gelu(self.linear(x))
+
+
+def get_inputs():
+    return [torch.randn(512, 768)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,17 @@
+"""Variance of rows."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.var(dim=1)
+
+
+def get_inputs():
+    return [torch.randn(2000, 2001)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,18 @@
+"""Padding by reflection."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return F.pad(x, (3, 3, 2, 2), mode="reflect")
+
+
+def get_inputs():
+    return [torch.randn(16, 48, 61, 61)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,17 @@
+"""Running log of the sum of exponentials."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.logcumsumexp(x, dim=1)
+
+
+def get_inputs():
+    return [torch.randn(256, 400)]
+
+
+def get_init_inputs():
+    return []
