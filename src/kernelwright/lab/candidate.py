@@ -111,6 +111,7 @@ class Trial:
         self._setting = setting
         self._worker: Worker | None = None
         self._stack = ExitStack()
+        self._outputs: list[SharedArray] | None = None
         self._threads = 1  # of the worker before the candidate's code
         self.seconds = 0.0  # of the last checked call, transport included
 
@@ -149,27 +150,21 @@ class Trial:
         """Run once on a case and judge each output. Raises Rejected where it is not right."""
         data = inputs.data
         doing = f"running case {data.case.name}"
-        outputs = [SharedArray.create(s) for s in self._setting.outputs]
+        outputs = self._unwritten()
+        request = RunRequest(data.specs, self._setting.outputs)
         try:
-            for shared in outputs:
-                _as_bytes(shared.array).fill(UNWRITTEN)
-            request = RunRequest(data.specs, self._setting.outputs)
-            try:
-                reply = self._alive.call("run", request, [*inputs.fds, *(s.fd for s in outputs)], self._setting.call_seconds)
-            except WorkerFailed as failure:
-                inputs.discard()
-                raise rejected(failure, doing, EvidenceKind.RAN) from failure
-            self._no_threads_left(doing)
-            reply.close()
-            self.seconds = reply.seconds
-            position = inputs.changed()
-            if position is not None:
-                inputs.discard()
-                raise Rejected(Verdict.WRONG, _wrong(f"changes its input {position} in place ({doing})"))
-            return self._judge([s.array for s in outputs], data, doing)
-        finally:
-            for shared in outputs:
-                shared.close()
+            reply = self._alive.call("run", request, [*inputs.fds, *(s.fd for s in outputs)], self._setting.call_seconds)
+        except WorkerFailed as failure:
+            inputs.discard()
+            raise rejected(failure, doing, EvidenceKind.RAN) from failure
+        self._no_threads_left(doing)
+        reply.close()
+        self.seconds = reply.seconds
+        position = inputs.changed()
+        if position is not None:
+            inputs.discard()
+            raise Rejected(Verdict.WRONG, _wrong(f"changes its input {position} in place ({doing})"))
+        return self._judge([s.array for s in outputs], data, doing)
 
     def prepare(self, cases: Sequence[Inputs], copies: int) -> Contestant:
         """Make the worker ready to be timed on `cases` in turn. Raises Rejected."""
@@ -186,25 +181,20 @@ class Trial:
     def check_timed(self, cases: Sequence[Inputs]) -> list[Comparison]:
         """Judge the outputs of one of the calls that were timed last. Raises Rejected."""
         self._no_threads_left("being timed")
-        outputs = [SharedArray.create(s) for s in self._setting.outputs]
+        outputs = self._unwritten()
         try:
-            try:
-                reply = self._alive.call("kept", KeptRequest(self._setting.outputs), [s.fd for s in outputs], LOAD_SECONDS)
-                index = reply.decode(Kept).index
-                reply.close()
-            except WorkerFailed as failure:
-                raise rejected(failure, "returning what it computed while it was timed", EvidenceKind.TIMED) from failure
-            if not 0 <= index < len(cases):
-                raise Rejected(Verdict.WRONG, _wrong("gives no outputs of the calls that were timed"))
-            return self._judge([s.array for s in outputs], cases[index].data, "the outputs of the timed calls")
-        finally:
-            for shared in outputs:
-                shared.close()
+            reply = self._alive.call("kept", KeptRequest(self._setting.outputs), [s.fd for s in outputs], LOAD_SECONDS)
+            index = reply.decode(Kept).index
+            reply.close()
+        except WorkerFailed as failure:
+            raise rejected(failure, "returning what it computed while it was timed", EvidenceKind.TIMED) from failure
+        if not 0 <= index < len(cases):
+            raise Rejected(Verdict.WRONG, _wrong("gives no outputs of the calls that were timed"))
+        return self._judge([s.array for s in outputs], cases[index].data, "the outputs of the timed calls")
 
-    def audit(self, cases: Sequence[Inputs]) -> list[Comparison]:
-        """Judge the outputs of the calls that were timed last, and of some more that found NaN there. Raises Rejected."""
-        self.check_timed(cases)
-        calls = 1 + secrets.randbelow(MOST_AUDITED)
+    def audit(self, cases: Sequence[Inputs], calls: int | None = None) -> list[Comparison]:
+        """Judge the outputs of some calls that found NaN there, where a timed call finds earlier answers. Raises Rejected."""
+        calls = calls or 1 + secrets.randbelow(MOST_AUDITED)
         request = TimeRequest(calls, keep=secrets.randbelow(calls), spoil=True)
         try:
             self._alive.call("time", request, timeout=self._setting.call_seconds * calls).close()
@@ -220,6 +210,14 @@ class Trial:
             self._alive.call("renew", request, fds, LOAD_SECONDS).close()
         except WorkerFailed as failure:
             raise rejected(failure, "taking new inputs", EvidenceKind.TIMED) from failure
+
+    def _unwritten(self) -> list[SharedArray]:
+        """Memory for one call's outputs, every byte UNWRITTEN. The same for all calls of a trial: pages cost time."""
+        if self._outputs is None:
+            self._outputs = [self._stack.enter_context(SharedArray.create(s)) for s in self._setting.outputs]
+        for shared in self._outputs:
+            _as_bytes(shared.array).fill(UNWRITTEN)
+        return self._outputs
 
     def _no_threads_left(self, doing: str) -> None:
         """Besides the main thread and the runtime's own, which it gets from the caller: what another one does is outside of

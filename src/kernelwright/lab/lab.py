@@ -56,6 +56,7 @@ from kernelwright.records import (
     Fill,
     Machine,
     Measurement,
+    Origin,
     Sample,
     Status,
     Task,
@@ -433,7 +434,7 @@ class Lab:
             with Trial(self._candidates, candidate, built.so_path, self._setting) as trial:
                 found, checked = self._check(trial, cases, thorough)
                 evidence.append(checked)
-                screening, timed = self._screen(trial)
+                screening, timed = self._screen(trial, thorough or candidate.origin is Origin.FOREIGN)
                 evidence.append(timed)
         except Rejected as verdict:
             return Evaluation(candidate.digest, verdict.verdict, (*evidence, verdict.evidence))
@@ -464,17 +465,17 @@ class Lab:
             self._checked[trial.digest] = tuple(checked)
         return found, passed(found, seen, self._clock() - began, thorough)
 
-    def _screen(self, trial: Trial) -> tuple[Screening, Evidence]:
-        """A quick time, and a look at what the timed calls computed."""
+    def _screen(self, trial: Trial, doubted: bool) -> tuple[Screening, Evidence]:
+        """A quick time, and a look at what the calls compute by then; at a timed one's too, where it is `doubted`."""
         began = self._clock()
         contestant = trial.prepare(self._timing_inputs, self._copies)
         try:
-            contestant.calibrate()
-            trial.check_timed(self._timing_inputs)  # and spoils what it gave: doing nothing from here on shows below
             screening = screen(contestant, self.best_ns)
         except WorkerFailed as failure:
             raise rejected(failure, "being timed", EvidenceKind.TIMED) from failure
-        trial.audit(self._timing_inputs)
+        if doubted:
+            trial.check_timed(self._timing_inputs)
+        trial.audit(self._timing_inputs, None if doubted else 1)
         evidence = Evidence(
             EvidenceKind.TIMED, Status.PASS, device(), f"{screening.ns / 1e6:.4g} ms, screening",
             seconds=round(self._clock() - began, 4),
@@ -534,6 +535,7 @@ class Lab:
             more = number + 1 < settings.least_rounds or self._clock() - began < settings.race_seconds
             if number == 0 or number + 1 == settings.rounds or not more or draw.random() < CHECKED_ROUNDS:
                 for trial in trials:
+                    trial.check_timed(self._timing_inputs)
                     trial.audit(self._timing_inputs)
             return more
 
