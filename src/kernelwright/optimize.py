@@ -87,10 +87,12 @@ class _Recorder:
     def __init__(self, on_event: OnEvent) -> None:
         self._on_event = on_event
         self.points: list[ProgressPoint] = []
+        self.candidates: set[str] = set()  # a finalist is evaluated again, but is one candidate
         self.notices: list[str] = []
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Evaluated):
+            self.candidates.add(event.candidate)
             self.points.append(ProgressPoint(event.median_ns, event.verdict, event.note, event.known))
         elif isinstance(event, Notice):
             self.notices.append(event.text)
@@ -245,7 +247,7 @@ class _Closing:
             measurement=measurement,
             certificate=result.certificate if result is not None else None,
             folder=result.path if result is not None else None,
-            evaluated=len(self.tell.points),
+            evaluated=len(self.tell.candidates),
             seconds=time.monotonic() - began,
             notices=tuple(self.tell.notices),
         )

@@ -47,7 +47,8 @@ def show_run(name: str, as_json: bool) -> None:
     out = results()
     run = history.run
     out.print(f"[bold]{run.id}[/]  {run.task_name}  ({run.task_path})  target {run.target}, seed {run.seed}: {_state(run)}")
-    ranked = sorted(history.seen, key=_order)
+    latest = {s.evaluation.candidate: s for s in history.seen}  # of a finalist, the thorough evaluation
+    ranked = sorted(latest.values(), key=_order)
     rows = [
         (s.evaluation.candidate, s.evaluation.verdict.value,
          milliseconds(s.evaluation.median_ns) if s.evaluation.median_ns is not None else "-",
