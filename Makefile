@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # PyPI's torch for Linux brings 3 GB of CUDA along; the CPU build has an index of its own. Where pip is already told where to look
 # (a mirror, a folder of wheels), that is left alone. Override with make TORCH_INDEX=...
-OWN_SOURCES := $(shell $(PYTHON) -m pip config list 2>/dev/null | grep -E 'index-url|find-links')
+OWN_SOURCES = $(shell $(PYTHON) -m pip config list 2>/dev/null | grep -E 'index-url|find-links')
 TORCH_INDEX ?= $(if $(OWN_SOURCES),,https://download.pytorch.org/whl/cpu)
-TORCH_FROM := $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+TORCH_FROM = $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 .PHONY: demo test test-all lint setup results clean
 
