@@ -50,7 +50,7 @@ def package(folder: Path, given: Packaging) -> ResultFolder:
     program = plan(given.captured.graph, parse_schedule(given.winner.schedule), given.machine)
     draft = _certificate(folder, given, program)
     steps = _steps(program)
-    product = Product(given.task, given.winner, given.captured.graph.constants)
+    product = Product(given.task, given.winner, given.captured.graph.constants, given.admitted.keywords)
 
     def report(certificate: Certificate) -> str:
         from kernelwright.report import render  # draws with matplotlib: half a second that no other command pays

@@ -55,6 +55,7 @@ class Admitted:
     weights: tuple[Weight, ...]
     seconds: float
     torch_version: str
+    keywords: tuple[str, ...] = ()  # names of the last inputs, which the reference takes by keyword
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,7 @@ class _State:
             weights=tuple(Weight(name, _spec(t)) for name, t in self._weights().items()),
             seconds=seconds,
             torch_version=str(torch.__version__),
+            keywords=tuple(reference.keywords),
         )
 
     def _check_outputs(self, first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> None:
