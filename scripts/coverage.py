@@ -2,7 +2,7 @@
 
     python scripts/coverage.py suites/core [--only FAMILY_OR_NAME] [--seconds 90] [--json FILE]
 
-What it does: a process a task with a time limit, one after the other; prints a table of ok, wrong and failed with the reason, and the
+What it does: a process a task with a time limit, one after the other; prints ok, wrong or failed with the reason, and the
 library calls that were left. What it does not do: isolate (the suite is our own code), search, or time anything.
 """
 

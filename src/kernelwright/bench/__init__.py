@@ -1,0 +1,1 @@
+"""Runs a suite of tasks through `optimize` and says how well that went. Above optimize, below cli."""
