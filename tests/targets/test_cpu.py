@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kernelwright.errors import UserError
-from kernelwright.records import Candidate, Evidence, EvidenceKind, Manifest, Status
+from kernelwright.records import Candidate, Evidence, EvidenceKind, Manifest, Origin, Status
+from kernelwright.sandbox.isolation import Strength, detect
 from kernelwright.targets.base import Compiled, Target
 from kernelwright.targets.cpu import CpuTarget
 from kernelwright.targets.machine import host_isa, host_isas
@@ -127,6 +129,22 @@ def test_a_compiler_that_never_ends_is_stopped(tmp_path: Path) -> None:
     stopped = stuck.compile(candidate(), tmp_path / "objects")
     assert isinstance(stopped, Evidence)
     assert stopped.status is Status.TIMEOUT
+
+
+@pytest.mark.skipif(detect().strength is not Strength.BUBBLEWRAP, reason="needs bubblewrap")
+@pytest.mark.parametrize("line", ['#include "{}"', 'asm(".incbin \\"{}\\"");'])
+def test_a_foreign_source_reads_no_files(target: CpuTarget, tmp_path: Path, line: str) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("int secret;\n")
+    ours = candidate(SOURCE + line.format(secret) + "\n")
+    assert isinstance(target.compile(ours, tmp_path / "ours"), Compiled)
+    refused = target.compile(replace(ours, origin=Origin.FOREIGN), tmp_path / "foreign")
+    assert isinstance(refused, Evidence)
+    assert refused.status is Status.FAIL
+    assert "secret" in refused.summary
+    honest = target.compile(replace(candidate(), origin=Origin.FOREIGN), tmp_path / "foreign")
+    assert isinstance(honest, Compiled)
+    assert honest.evidence.command.startswith(target.compiler.path)
 
 
 def test_many_at_once_make_one_object(target: CpuTarget, tmp_path: Path) -> None:

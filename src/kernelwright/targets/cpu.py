@@ -2,6 +2,7 @@
 
 What it does: builds candidates into shared objects that are cached by content, measures the machine's limits once, and says
 what it can truly do, each ability seen on a kernel that works, one that computes wrong and one that does not compile.
+Foreign sources are compiled in the sandbox.
 What it does not do: load candidates into this process, check their results or time them (the Lab does, in a worker).
 Called by lab, optimize (`machine`) and cli (`targets`).
 """
@@ -18,11 +19,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from kernelwright.records import Candidate, Evidence, EvidenceKind, Machine, Status
+from kernelwright.records import Candidate, Evidence, EvidenceKind, Machine, Origin, Status
+from kernelwright.sandbox.isolation import detect
 from kernelwright.sandbox.process import Completed, run
 from kernelwright.targets.base import Compiled
 from kernelwright.targets.machine import host_isa, host_isas, keep_machine, measure, stored_machine
-from kernelwright.targets.toolchain import FLAGS, ISA_FLAGS, Compiler, compile_file, find_compiler, first_error
+from kernelwright.targets.toolchain import FLAGS, ISA_FLAGS, Compiler, compile_file, confined, find_compiler, first_error
 
 TRIAL_SOURCE = Path(__file__).with_name("trial_kernel.cpp")
 TRIAL_PROGRAM = Path(__file__).with_name("trial.py")
@@ -71,14 +73,16 @@ class CpuTarget:
         refusal = _refusal(candidate, isa)
         if refusal is not None:
             return Evidence(EvidenceKind.COMPILED, Status.UNSUPPORTED, isa, refusal, tool=self.compiler.version)
-        return self._build(candidate.source, candidate.flags, folder, isa)
+        return self._build(candidate.source, candidate.flags, folder, isa, foreign=candidate.origin is Origin.FOREIGN)
 
     def capabilities(self) -> tuple[Evidence, ...]:
         """For each instruction set: does it compile, does what it compiled run here. Takes about half a second each."""
         with tempfile.TemporaryDirectory(prefix="kernelwright-") as folder:
             return tuple(one for isa in ISA_FLAGS for one in self._try(isa, Path(folder)))
 
-    def _build(self, source: str, extra: tuple[str, ...], folder: Path, isa: str) -> Compiled | Evidence:
+    def _build(
+        self, source: str, extra: tuple[str, ...], folder: Path, isa: str, *, foreign: bool = False
+    ) -> Compiled | Evidence:
         """Compile `source` into `folder` under the name of its content; the object appears there whole or not at all."""
         compiler, flags = self.compiler, (*FLAGS, *ISA_FLAGS[isa], *extra)
         key = "\x00".join((source, isa, compiler.version, *flags))
@@ -91,7 +95,8 @@ class CpuTarget:
             file, made = Path(partial) / "kernel.cpp", Path(partial) / "kernel.so"
             file.write_text(source)
             began = time.monotonic()
-            done, command = compile_file(compiler, file, made, flags, self._compile_seconds)
+            inside = confined(detect(), compiler, Path(partial)) if foreign else ()
+            done, command = compile_file(compiler, file, made, flags, seconds=self._compile_seconds, inside=inside)
             seconds = round(time.monotonic() - began, 4)
             command = command.replace(f"{partial}{os.sep}", "")
             evidence = replace(passed, summary=f"compiled in {seconds:.2f} s", command=command, seconds=seconds)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.errors import UserError
+from kernelwright.sandbox.isolation import Isolation, Strength, mapped_user
+from kernelwright.sandbox.layout import SYSTEM
 from kernelwright.sandbox.process import Completed, run
 
 # No -ffast-math: besides changing results, g++ before 13 then links crtfastmath.o into the shared object, which turns denormals
@@ -72,12 +74,35 @@ def find_compiler(override: str | None = None) -> Compiler:
 
 
 def compile_file(
-    compiler: Compiler, source: Path, output: Path, flags: tuple[str, ...], seconds: float
+    compiler: Compiler,
+    source: Path,
+    output: Path,
+    flags: tuple[str, ...],
+    *,
+    seconds: float,
+    inside: tuple[str, ...] = (),
 ) -> tuple[Completed, str]:
-    """Run one compilation of `source` into `output`; give what it said, and the command for people to read."""
+    """Run one compilation of `source` into `output`; give what it said, and the command for people to read.
+
+    `inside` is a command that runs another in a sandbox (see `confined`).
+    """
     command = [compiler.path, *flags, *_plain(compiler), str(source), "-o", str(output)]
-    completed = run(command, timeout=seconds, cwd=output.parent, memory_bytes=COMPILE_BYTES)
+    completed = run([*inside, *command], timeout=seconds, cwd=output.parent, memory_bytes=COMPILE_BYTES)
     return completed, " ".join(command)
+
+
+def confined(isolation: Isolation, compiler: Compiler, folder: Path) -> tuple[str, ...]:
+    """The start of a command that sees the system's and the compiler's files and may write `folder` alone.
+
+    For foreign sources: `#include` and `.incbin` read whatever the compiler can read. Empty where there is no bubblewrap.
+    """
+    if isolation.strength is not Strength.BUBBLEWRAP:
+        return ()
+    arguments = ["--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    own = str(Path(compiler.path).resolve().parent.parent)
+    for name in dict.fromkeys((*SYSTEM, "/etc/alternatives", own)):
+        arguments += ["--symlink", os.readlink(name), name] if os.path.islink(name) else ["--ro-bind-try", name, name]
+    return (*mapped_user(isolation).bwrap, *arguments, "--bind", str(folder), str(folder), "--chdir", str(folder), "--")
 
 
 def first_error(output: str, source: Path | None = None, limit: int = 4000) -> str:
@@ -127,5 +152,5 @@ def _works(compiler: Compiler) -> bool:
     with tempfile.TemporaryDirectory(prefix="kernelwright-") as folder:
         source = Path(folder) / "one.cpp"
         source.write_text('extern "C" float kw_one(float x) { return x + 1.0f; }\n')
-        completed, _ = compile_file(compiler, source, Path(folder) / "one.so", FLAGS, seconds=20)
+        completed, _ = compile_file(compiler, source, Path(folder) / "one.so", FLAGS, seconds=20.0)
         return completed.returncode == 0 and (Path(folder) / "one.so").exists()
