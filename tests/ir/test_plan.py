@@ -89,9 +89,25 @@ def test_row_operations_are_one_nest() -> None:
 def test_attention_is_one_nest_with_causal_limits() -> None:
     (nest,) = nests(g.attention(2, 4, 128, 16))
     assert [loop.axis for loop in nest.loops][-1] == "i"
-    assert all(len(stage.limits) == 1 for stage in nest.stages)
+    flag, *rest = nest.stages
+    assert flag.ops[0].output.endswith("_finite")
+    assert all(len(stage.limits) == 1 for stage in rest)
     (free,) = nests(g.attention(2, 4, 128, 16, causal=False))
     assert not any(stage.limits for stage in free.stages)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_zero_times_not_finite_is_not_skipped(bad: float) -> None:
+    graph = g.attention(2, 2, 24, 8)
+    arrays = g.random_inputs(graph, 3)
+    value = arrays[graph.inputs[2]]
+    value[0, 1, 20, 3] = bad
+    program = plan(graph, Schedule(), g.machine())
+    got, expected = evaluate_program(program, arrays), evaluate(graph, arrays)
+    for name in graph.outputs:
+        assert np.array_equal(np.isnan(got[name]), np.isnan(expected[name]))
+        assert np.isnan(expected[name]).any()
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-4, atol=1e-5)
 
 
 def test_epilogue_and_packed_weights_of_a_convolution() -> None:

@@ -198,6 +198,8 @@ def _declarations(leaf: Leaf, spans: dict[str, Span]) -> list[str]:
         emitter.rename = {loop.axis: f"{identifier(loop.axis)}_0" for loop in context.nest.loops}
         low, high = context.bounds(limit.axis)
         upper = emitter.value(limit.upper).text
+        if limit.when is not None:
+            upper = f"({emitter.value(limit.when).text} ? (long)({upper}) : (long){high})"
         lines.append(f"const long {name}_stop = {low} > {upper} ? {low} : {least}({high}, {upper});")
     m, n = (tuple(spans[a] for a in side.axes) for side in (leaf.m, leaf.n))
     lines.append(f"const long m_count = {size_of(m)}, n_count = {size_of(n)};")

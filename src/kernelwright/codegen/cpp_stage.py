@@ -106,8 +106,11 @@ class _Stage:
     def _limits(self, root: Scope) -> None:
         for limit in self.stage.limits:
             rename = {loop.axis: f"{identifier(loop.axis)}_0" for loop in self.nest.loops}
-            upper = Emitter(self.context, [root], rename=rename).value(limit.upper).text
+            emitter = Emitter(self.context, [root], rename=rename)
+            upper = emitter.value(limit.upper).text
             high = self.context.bounds(limit.axis)[1]
+            if limit.when is not None:
+                upper = f"{emitter.value(limit.when).text} ? (long)({upper}) : (long){high}"
             name = f"{identifier(limit.axis)}_stop"
             root.lines.append(f"const long {name} = {self.context.use('kw_min')}((long)({upper}), (long){high});")
             self.stops[limit.axis] = name

@@ -1,17 +1,34 @@
 """Limits: proof that a causal mask makes part of a tile unnecessary.
 
 What it does: finds in a nest an axis k and a tiled axis q such that beyond k = q + c every value is known (minus infinity
-before a maximum, zero before a sum), and ends the stages' k axis there (`Limit`).
-What it does not do: weaken results. It assumes, as every fused attention does, that what is multiplied by an exact zero is
-finite and that a row's maximum is not infinite because of masked elements. Called by `ir.plan`.
+before a maximum, zero before a sum), and ends the stages' k axis there (`Limit`). Zero times NaN or infinity is NaN, so where a
+contraction multiplies the zeros by something, a stage of its own looks whether all of that is finite, and the limit holds
+only then.
+What it does not do: weaken results. Called by `ir.plan`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kernelwright.ir.expr import Axis, Call, Const, DType, Expr, Fn, Load, call, index, loads_in, substitute, walk
+from kernelwright.ir.expr import (
+    Axis,
+    Call,
+    Const,
+    DType,
+    Expr,
+    Fn,
+    Load,
+    axes_in,
+    call,
+    dtype_of,
+    index,
+    loads_in,
+    substitute,
+    walk,
+)
 from kernelwright.ir.graph import Combine, Contract, Map, Reduce, Scan, Structured, all_axes, expressions_of
 from kernelwright.ir.simplify import Extents, affine, simplify
 from kernelwright.ir.tile import Limit, Loop, Stage
@@ -19,8 +36,19 @@ from kernelwright.ir.tile import Limit, Loop, Stage
 _NEUTRAL = {Combine.SUM: 0.0, Combine.MAX: -math.inf, Combine.MIN: math.inf, Combine.PROD: 1.0}
 
 
-def causal_limits(stages: list[Stage], loops: tuple[Loop, ...], private: frozenset[str]) -> list[Stage]:
-    """`stages` with the limits that can be proved. `private`: tensors that only this nest sees."""
+@dataclass(frozen=True)
+class Causal:
+    """What was proved: the limit and the numbers of the stages where it holds, provided that `finite`, if any, is true."""
+
+    limit: Limit
+    stages: frozenset[int]
+    finite: Reduce | None
+
+
+def causal_limits(
+    stages: list[Stage], loops: tuple[Loop, ...], private: frozenset[str], fresh: Callable[[str], str]
+) -> Causal | None:
+    """The limit that can be proved. `private`: tensors that only this nest sees; `fresh` makes an unused tensor name."""
     ops = [op for stage in stages for op in stage.ops]
     tiled = {loop.axis: loop for loop in loops}
     for k, q, offset in _masks(ops, tiled):
@@ -28,9 +56,48 @@ def causal_limits(stages: list[Stage], loops: tuple[Loop, ...], private: frozens
         allowed = _limitable(stages, region, private)
         if allowed:
             upper = simplify(call(Fn.ADD, Axis(q), index(tiled[q].step - 1 + offset)), {})
-            limit = Limit(k, upper)
-            return [replace(s, limits=(*s.limits, limit)) if i in allowed else s for i, s in enumerate(stages)]
-    return stages
+            contracts = [op for i in allowed for op in stages[i].ops if isinstance(op, Contract) and _reduces(op, k)]
+            if not contracts:
+                return Causal(Limit(k, upper), frozenset(allowed), None)
+            finite = _finite(contracts[0], region, ops, tiled, fresh) if len(contracts) == 1 else None
+            if finite is not None:
+                when = Load(finite.output, tuple(Axis(a.name) for a in finite.axes), DType.BOOL)
+                return Causal(Limit(k, upper, when), frozenset(allowed), finite)
+    return None
+
+
+def with_limits(stages: list[Stage], found: Causal) -> list[Stage]:
+    """`stages` with the limit where it holds."""
+    limit = found.limit
+    return [replace(s, limits=(*s.limits, limit)) if i in found.stages else s for i, s in enumerate(stages)]
+
+
+def _reduces(op: Contract, axis: str) -> bool:
+    return any(a.name == axis for a in op.reduce_axes)
+
+
+def _finite(
+    op: Contract, region: _Region, ops: list[Structured], tiled: dict[str, Loop], fresh: Callable[[str], str]
+) -> Reduce | None:
+    """Whether all that `op` multiplies by zeros of the region is finite in a tile; None where that is not cheap to ask."""
+    makers = {o.output: o for o in ops}
+    other = op.rhs if region.q in axes_in(op.lhs) else op.lhs
+    if region.q in axes_in(other) or any(load.tensor in makers for load in loads_in(other)):
+        return None
+    batch = (axes_in(op.lhs) & axes_in(op.rhs) & tiled.keys()) - {region.k}
+    if any(tiled[a].step > 1 for a in axes_in(other) & tiled.keys()):
+        return None
+    own = {a.name: a for a in all_axes(op)}
+    body = call(Fn.EQ, call(Fn.SUB, other, other), Const(0.0, dtype_of(other)))
+    return Reduce(
+        output=fresh(f"{op.output}_finite"),
+        axes=tuple(a for n, a in own.items() if n in batch),
+        reduce_axes=tuple(a for n, a in own.items() if n in axes_in(other) - batch),
+        combine=Combine.ALL,
+        body=body,
+        accumulate=DType.BOOL,
+        origin="finite",
+    )
 
 
 @dataclass(frozen=True)

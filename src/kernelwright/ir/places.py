@@ -70,6 +70,8 @@ def _locals(nest: Nest, made: list[Structured], tensors: dict[str, Tensor]) -> t
     for i, stage in enumerate(nest.stages):
         for name in (n for op in stage.ops for n in inputs_of(op)):
             last[name] = i
+        for flag in (limit.when for limit in stage.limits if limit.when is not None):
+            last[flag.tensor] = i
     buffers: dict[str, Buffer] = {}
     holders: dict[str, str] = {}  # tensor -> the earlier one whose memory it takes over
     pieces: dict[str, Piece] = {}

@@ -32,11 +32,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kernelwright.errors import ScheduleError
-from kernelwright.ir.expr import Axis, loads_in
+from kernelwright.ir.expr import Axis, DType, loads_in
 from kernelwright.ir.family import Family, merge_axes, rename_tensors
 from kernelwright.ir.fuse import (
     absorb_epilogues,
     drop_dead,
+    fresh,
     inline_maps,
     is_view,
     nodes,
@@ -64,7 +65,7 @@ from kernelwright.ir.graph import (
 from kernelwright.ir.grouping import Cut, group
 from kernelwright.ir.knobs import Choices
 from kernelwright.ir.leaf import choose_leaves, micro_kernel, product
-from kernelwright.ir.limits import causal_limits
+from kernelwright.ir.limits import causal_limits, with_limits
 from kernelwright.ir.places import place
 from kernelwright.ir.schedule import Knob, Schedule
 from kernelwright.ir.stages import loop_order, merge_stages, strides, vector_axis
@@ -245,7 +246,16 @@ def _nest(family: Family, at: _Setting) -> Nest:
         else:
             stages.append(_stage(ops, steps, at))
     private = frozenset(op.output for op in family.ops if at.roots[op.output] not in at.stored)
-    return Nest(name, loops, parallel, chunk, tuple(causal_limits(stages, loops, private)), threads)
+    limits = causal_limits(stages, loops, private, lambda wanted: fresh(wanted, at.tensors))
+    if limits is not None:
+        stages = with_limits(stages, limits)
+        if limits.finite is not None:
+            shape = tuple(a.extent for a in limits.finite.axes)
+            flag = limits.finite.output
+            at.tensors[flag] = Tensor(flag, shape, DType.BOOL, Role.TEMP)
+            at.roots[flag] = flag
+            stages.insert(0, _stage((limits.finite,), steps, at))
+    return Nest(name, loops, parallel, chunk, tuple(stages), threads)
 
 
 def _stage(ops: tuple[Structured, ...], steps: dict[str, int], at: _Setting) -> Stage:

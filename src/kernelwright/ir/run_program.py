@@ -106,6 +106,11 @@ def _run_nest(program: Program, nest: Nest, arrays: dict[str, Array]) -> None:
 def _run_stage(program: Program, stage: Stage, tile: _Tile, arrays: dict[str, Array]) -> None:
     base, area, limited = tile.base, tile.area, dict(tile.ranges)
     for limit in stage.limits:
+        if limit.when is not None:
+            buffer = program.buffers[limit.when.tensor]
+            flags = _view(area, buffer.shape, DType.BOOL, buffer.offset)
+            if not flags.reshape(-1)[0]:
+                continue
         low, high = limited.get(limit.axis, (0, _extent(stage, limit.axis)))
         limited[limit.axis] = (low, min(high, max(low, _number(limit.upper, base))))
     forwarded: dict[str, tuple[int, ...]] = {}

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from kernelwright.ir.expr import Expr
+from kernelwright.ir.expr import Expr, Load
 from kernelwright.ir.graph import Contract, Graph, Library, Structured, Tensor
 from kernelwright.ir.schedule import Schedule
 
@@ -62,11 +62,13 @@ class Loop:
 class Limit:
     """In this stage `axis` ends before `upper` (an I64 expression of loop bases' axes; clamped to the extent).
 
-    The plan adds one only where it proved that the elements beyond are not needed (a causal mask).
+    The plan adds one only where it proved that the elements beyond are not needed (a causal mask). With `when` it holds only in
+    tiles where that BOOL, which an earlier stage of the nest made, is true; in others the axis runs to its end.
     """
 
     axis: str
     upper: Expr
+    when: Load | None = None
 
 
 class Packing(Enum):
