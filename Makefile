@@ -9,16 +9,18 @@ OWN_SOURCES = $(shell $(PYTHON) -m pip config list 2>/dev/null | grep -E 'index-
 TORCH_INDEX ?= $(if $(OWN_SOURCES),,https://download.pytorch.org/whl/cpu)
 TORCH_FROM = $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
+DEMO ?= causal_attention
+
 .PHONY: demo test test-all lint setup results clean
 
 demo: setup
-	$(BIN)/kernelwright optimize examples/softmax.py
+	$(BIN)/kernelwright optimize examples/$(DEMO).py || [ $$? = 1 ]
 
 test: lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 test-all: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ from kernelwright.proposers.space import GraphSpace
 from kernelwright.records import Candidate, GeneratedStep, Measurement, Task
 from kernelwright.report.data import ProgressPoint
 from kernelwright.result.certificate import Certificate
-from kernelwright.result.folder import ResultFolder
+from kernelwright.result.folder import ResultFolder, check_place
 from kernelwright.sandbox.isolation import detect
 from kernelwright.targets.base import Target
 from kernelwright.targets.cpu import CpuTarget
@@ -104,6 +104,7 @@ def optimize(request: Request, on_event: OnEvent = lambda _: None) -> Outcome:
     began = time.monotonic()
     tell = _Recorder(on_event)
     task = load_task(request.spec, request.inputs, request.training)
+    check_place(result_place(request, task))
     config = configuration.load()
     threads = request.threads or config.threads
     target = find_target(request.target, config, threads)
@@ -125,6 +126,11 @@ def optimize(request: Request, on_event: OnEvent = lambda _: None) -> Outcome:
             raise
         finally:
             archive.end_run(run, status, summary)
+
+
+def result_place(request: Request, task: Task) -> Path:
+    """Where the result goes."""
+    return request.out or RESULTS / task.name
 
 
 def find_target(name: str, config: configuration.Settings, threads: int) -> Target:
@@ -270,7 +276,7 @@ class _Closing:
             search_seconds=self.search_seconds,
             eager_screen_ns=self.eager.median_ns,
         )
-        return package(self.request.out or RESULTS / self.task.name, packaging)
+        return package(result_place(self.request, self.task), packaging)
 
 
 def _why_not(final: Final | None, found: Sequence[Measured]) -> str:
@@ -280,6 +286,9 @@ def _why_not(final: Final | None, found: Sequence[Measured]) -> str:
     if final.winner is None:
         return "no finalist was correct on the thorough cases"
     against = {k: c for k, c in final.claims.items() if k != Baseline.EAGER_DEFAULT.value}
+    if Baseline.EAGER.value not in against:
+        missing = final.measurement.unavailable if final.measurement is not None else {}
+        return f"eager could not be timed: {missing.get(Baseline.EAGER.value, 'no reason was given')}"
     if any(c is Claim.TOO_NOISY for c in against.values()):
         floor = final.measurement.noise_floor if final.measurement is not None else 0.0
         return f"the machine is too noisy to tell (the same kernel twice differs by up to {floor:.1%})"

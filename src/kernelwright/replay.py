@@ -80,7 +80,7 @@ def judge(certificate: Certificate, measurement: Measurement, machine: Machine) 
 
 
 def _compare(claimed: Interval, found: Interval, floor: float) -> tuple[ReplayVerdict, str]:
-    least = claimed.low * (1 - TOLERANCE)
+    least = max(claimed.low * (1 - TOLERANCE), 1.0)
     if found.high * (1 + floor) < least:
         return ReplayVerdict.DOES_NOT_HOLD, f"measured at most {found.high:.2f}x, where at least {claimed.low:.2f}x was claimed"
     if found.low <= 1 + floor:

@@ -7,7 +7,7 @@ What it does not do: decide by a rule of its own (`replay` does), or know a seco
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kernelwright import settings as configuration
@@ -42,6 +42,8 @@ def _measure(
     target = find_target("cpu", config, claimed.threads)
     task = replace(certificate.task, path=str((folder / "reference.py").absolute()))
     candidate = read_candidate(folder)
+    if candidate.digest != certificate.candidate:
+        raise UserError(f"the kernel in {folder} is not the one of the certificate", "give the folder that optimize wrote")
     baselines = tuple(b for b in Baseline if b.value in claimed.speedup)
     with Archive(config.archive) as archive:
         run = archive.begin_run(task, target.name, {"replay": str(folder)}, 0, ("replay", str(folder)))
@@ -60,11 +62,19 @@ def _measure(
             archive.end_run(run, status, {})
 
 
+@dataclass(frozen=True)
+class _About:
+    """What a replay needs of a result folder's manifest.json."""
+
+    flags: tuple[str, ...]
+    manifest: Manifest
+
+
 def read_candidate(folder: Path) -> Candidate:
     """The candidate in a result folder. It comes from a file that anyone may have edited, so it is foreign code."""
     try:
         source = (folder / "kernel.cpp").read_text(encoding="utf-8")
-        manifest = from_json((folder / "manifest.json").read_bytes(), Manifest)
+        about = from_json((folder / "manifest.json").read_bytes(), _About)
     except (OSError, ValueError) as error:
         raise UserError(f"{folder} is not a whole result folder: {error}", "give a folder that optimize wrote") from error
-    return Candidate("cpu", source, manifest, origin=Origin.FOREIGN, proposer="replay")
+    return Candidate("cpu", source, about.manifest, about.flags, origin=Origin.FOREIGN, proposer="replay")

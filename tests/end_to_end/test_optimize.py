@@ -123,8 +123,8 @@ def test_a_seed_gives_the_same_proposals(tmp_path_factory: pytest.TempPathFactor
         spec = smaller("softmax", home, EXAMPLES["softmax"])
         done = kernelwright(home, "optimize", str(spec), "--budget", "200", "--evaluations", "6", "--eager-only", "--json")
         orders.append(proposals(home, json.loads(done.stdout)["run"]))
-    assert orders[0] == orders[1]
-    assert len(orders[0]) >= 6
+    assert orders[0][:6] == orders[1][:6]
+    assert min(map(len, orders)) >= 6
 
 
 def wait_for(process: subprocess.Popen[str], words: str) -> None:

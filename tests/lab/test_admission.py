@@ -23,7 +23,7 @@ BAD = {
     "random": ("return torch.nn.functional.dropout(x, 0.5)", "is random"),
     "nan": ("return torch.log(-1.0 - x.abs())", "gives NaN in output 0"),
     "in place": ("return x.add_(1)", "changes its input 0 in place"),
-    "no tensor": ("return 3", "returns a int, not a tensor"),
+    "no tensor": ("return 3", "returns an int, not a tensor"),
     "nothing": ("pass", "returns None"),
     "memory": ("return x + torch.ones(1 << 28).sum()", "needs more memory"),
     "exits": ("import os; os._exit(3)", "exit code 3"),

@@ -39,7 +39,6 @@ def test_measured_limits_are_plausible(measured: tuple[CpuTarget, Machine, Path]
     assert len(sizes) >= 3
     for row in machine.bandwidth:
         assert min(row.copy_gbps, row.stream_gbps, row.read_gbps) > 0.1
-    assert machine.bandwidth[0].read_gbps > machine.bandwidth[-1].read_gbps
 
 
 def test_measured_once(measured: tuple[CpuTarget, Machine, Path], monkeypatch: pytest.MonkeyPatch) -> None:

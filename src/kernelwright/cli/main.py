@@ -1,7 +1,7 @@
 """The commands. Each parses, calls one function of the layers below, prints, and sets the exit code.
 
 Exit codes: 0 done; 1 nothing better than the baseline (or the claim does not hold); 2 the user's mistake;
-130 ended by Ctrl-C.
+3 a part of the machinery failed (a sandbox that does not start); 130 ended by Ctrl-C.
 Only click is imported at start; every command imports what it needs.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from kernelwright import __version__
-from kernelwright.errors import UserError
+from kernelwright.errors import KernelwrightError, UserError
 
 INTERRUPTED = 130  # what a shell calls an end by SIGINT
 
@@ -27,10 +27,13 @@ class _Group(click.Group):
         except UserError as error:
             click.echo(f"{click.style('error:', fg='red', bold=True)} {error}", err=True)
             ctx.exit(2)
+        except KernelwrightError as error:
+            click.echo(f"{click.style('failed:', fg='red', bold=True)} {error}", err=True)
+            ctx.exit(3)
         except BrokenPipeError:
             ctx.exit(1)
         except KeyboardInterrupt:
-            click.echo("interrupted; what was evaluated is kept: --resume goes on from there", err=True)
+            click.echo("interrupted; what was evaluated is kept (optimize --resume goes on from there)", err=True)
             ctx.exit(INTERRUPTED)
 
 
@@ -80,7 +83,7 @@ _threads = click.option("--threads", type=click.IntRange(1), help="Threads for e
 @click.option("--input", "inputs", multiple=True, metavar="8x1024xf32", help="Shape and dtype of one input; repeat in order.")
 @click.option("--target", default="cpu", show_default=True, help="The chip to write for.")
 @click.option("--proposer", type=click.Choice(["search"]), default="search", show_default=True, help="Who proposes candidates.")
-@click.option("--budget", type=_Seconds(), default=60.0, show_default="60s", help="Time for the whole run.")
+@click.option("--budget", type=_Seconds(), default=60.0, show_default="60s", help="Time to aim at for the whole run.")
 @click.option("--evaluations", type=click.IntRange(1), help="At most so many candidates.")
 @click.option("--seed", type=int, default=0, show_default=True, help="A fixed seed gives the same proposals.")
 @click.option(
@@ -133,6 +136,41 @@ def optimize(  # noqa: PLR0917 - click passes one argument an option
         outcome = run(request, progress.show)
     show_outcome(outcome, as_json, quiet)
     ctx.exit(0 if outcome.better else 1)
+
+
+@main.command()
+@click.argument("suite", type=click.Path(path_type=Path))
+@click.option("--budget", type=_Seconds(), default=60.0, show_default="60s", help="Time a task.")
+@click.option("--only", multiple=True, metavar="FAMILY_OR_TASK", help="Only these; repeat.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder (default: kernelwright-results/SUITE).")
+@click.option("--again", is_flag=True, help="Run tasks that have a row already, too.")
+@click.option("--all-baselines/--eager-only", default=True, help="Also time torch.compile and its max-autotune (default).")
+@_threads
+@_json
+@_quiet
+def bench(  # noqa: PLR0917 - click passes one argument an option
+    suite: Path,
+    budget: float,
+    only: tuple[str, ...],
+    out: Path | None,
+    again: bool,
+    all_baselines: bool,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Optimise every task of SUITE, one after the other: success rate, fast_p, geomean. Goes on where it was stopped."""
+    from kernelwright.bench.run import BenchSettings
+    from kernelwright.bench.run import bench as run
+    from kernelwright.bench.statistics import format_result
+    from kernelwright.cli.display import Progress
+    from kernelwright.records import to_json
+
+    folder = out or Path("kernelwright-results") / suite.resolve().name
+    settings = BenchSettings(folder, budget, threads=threads, all_baselines=all_baselines, only=only, again=again)
+    with Progress(f"kernelwright bench {suite}", quiet or as_json) as progress:
+        result = run(suite, settings, progress.show)
+    click.echo(to_json(result) if as_json else format_result(result))
 
 
 @main.command()

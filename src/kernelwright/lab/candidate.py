@@ -122,6 +122,11 @@ class Trial:
         self.close()
 
     @property
+    def alive(self) -> bool:
+        """Whether its worker still runs."""
+        return self._worker is not None and self._worker.alive
+
+    @property
     def digest(self) -> str:
         """The candidate's name."""
         return self._candidate.digest

@@ -77,6 +77,7 @@ class _State:
         self.sets: list[list[torch.Tensor]] = []
         self.cases = 1
         self.kept: tuple[int, list[torch.Tensor]] | None = None
+        self.at = 0  # calls that were timed: the sets are gone round from frame to frame, or one stays in cache
 
     def warm(self, request: WarmRequest, fds: tuple[int, ...]) -> None:
         """Start every thread that torch's runtime has, before any code of the candidate's: the Lab counts them then."""
@@ -139,9 +140,11 @@ class _State:
         self.outputs.spoil = request.spoil
         with torch.no_grad():
             for i in range(request.calls):
-                result = runner(sets[i % len(sets)])
+                at = (self.at + i) % len(sets)
+                result = runner(sets[at])
                 if i == request.keep:
-                    self.kept = (i % len(sets) % self.cases, _flat(result))
+                    self.kept = (at % self.cases, _flat(result))
+        self.at += request.calls
 
     def give_kept(self, request: KeptRequest, fds: tuple[int, ...]) -> Kept:
         if self.kept is None:

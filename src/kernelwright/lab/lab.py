@@ -76,6 +76,7 @@ if TYPE_CHECKING:
 JUDGE = 2  # raise it when verdicts or screening times of older archives must not be used again
 COMPILERS = 2
 SLOWER_THAN_REFERENCE = 25.0
+NOT_KEPT = (Verdict.TIMED_OUT, Verdict.REFUSED)
 AGAIN = "again"  # the winner's twin in a second process: the A/A pair
 SELECTION_ROUNDS = 9
 MOST_FINALISTS = 3
@@ -301,6 +302,9 @@ class Lab:
             samples = self._race([contestants[0], *opponents, contestants[1]], trials, seed)
             self._examine(trials[0], contestants[0], median([s.ns[0] for s in samples]))
         except WorkerFailed as failure:
+            if len(trials) == 2 and all(trial.alive for trial in trials):
+                hint = "run it again; --eager-only leaves torch.compile out"
+                raise UserError(f"a baseline ended while it was raced: {failure}", hint) from failure
             raise rejected(failure, "being raced", EvidenceKind.TIMED) from failure
         finally:
             for trial in trials:
@@ -327,7 +331,7 @@ class Lab:
     def _opponents(self, baselines: Sequence[Baseline]) -> tuple[list[Contestant], dict[str, str]]:
         """The baselines, each ready in a process of its own, and why some are unavailable. They compile at the same time."""
         found: dict[Baseline, Contestant] = {}
-        unavailable: dict[str, str] = {}
+        unavailable = {b.value: "not asked for" for b in Baseline if b not in baselines}
         with ThreadPoolExecutor(COMPILERS) as pool:
             self._on_event(PhaseStarted("baseline", ", ".join(b.value for b in baselines)))
             pending = {baseline: pool.submit(self._baseline, baseline) for baseline in baselines}
@@ -401,9 +405,11 @@ class Lab:
     # Steps of an evaluation
 
     def _known(self, candidate: Candidate, thorough: bool) -> Evaluation | None:
-        """What the archive knows. A timeout is tried again (the machine may have been busy); thorough is always made anew."""
+        """What the archive knows. A timeout (the machine may have been busy) and a refusal (bubblewrap may be there now) are
+        tried again; thorough is always made anew.
+        """
         found = self._archive.find_evaluation(candidate.digest, self.task.digest, self.machine_key)
-        if found is None or found.verdict is Verdict.TIMED_OUT or (thorough and found.verdict is Verdict.CORRECT):
+        if found is None or found.verdict in NOT_KEPT or (thorough and found.verdict is Verdict.CORRECT):
             return None
         return self._archive.reuse(self._run, candidate.digest, self.task.digest, self.machine_key)
 
@@ -460,6 +466,9 @@ class Lab:
             finally:
                 if not keep:
                     inputs.discard()
+        if not seen:
+            why = self._inputs(cases[0]).data.useless
+            raise UserError(f"no case of {self.task.name} says anything about a kernel: {why}", "change what get_inputs makes")
         if thorough:
             found += trial.check(self._inputs(cases[0]))
             self._checked[trial.digest] = tuple(checked)

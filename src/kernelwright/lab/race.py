@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from kernelwright.lab.timing import quantile
 from kernelwright.records import Sample
 
-FRAME_SECONDS = 0.002
+FRAME_SECONDS = 0.010
 SETTLE_SECONDS = 0.006
 EMPTY_FRAMES = 7
 MOST_CALLS = 100_000

@@ -191,6 +191,7 @@ class _State:
     def contend(self, request: ContendRequest, fds: tuple[int, ...]) -> None:
         made = [self.reference(case) for case in request.cases]
         self.sets = [_cloned(made[i % len(made)]) for i in range(max(request.copies, len(made)))]
+        self.at = 0  # calls that were timed: the sets are gone round from frame to frame, or one stays in cache
         self.timed = self.call
         if request.baseline in (Baseline.COMPILE, Baseline.COMPILE_AUTOTUNE):
             self.timed = _compiled(self.call, request.baseline, freeze=not (self.task and self.task.training))
@@ -203,10 +204,11 @@ class _State:
         timed, sets = self.timed, self.sets
         with torch.no_grad():
             for i in range(request.calls):
-                one = sets[i % len(sets)]
+                one = sets[(self.at + i) % len(sets)]
                 result = timed(*one.inputs, **one.keywords)
                 if i == request.keep:
                     self.kept = result
+        self.at += request.calls
 
 
 def handlers() -> dict[str, Handler]:

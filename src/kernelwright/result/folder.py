@@ -73,12 +73,12 @@ def write_result(folder: Path, product: Product, draft: Certificate, render: Cal
     if manifest is None or not any(isinstance(step, GeneratedStep) for step in manifest.steps):
         raise ValueError("a program of library calls alone is no result of ours")
     folder = folder.absolute()
-    _check_place(folder)
+    check_place(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except OSError as error:
-        raise UserError(f"cannot write {folder}: {error.strerror}", "name another folder with --output") from error
+        raise UserError(f"cannot write {folder}: {error.strerror}", "name another folder with --out") from error
     try:
         partial.chmod(0o755)
         _write_files(partial, product, manifest, draft)
@@ -93,11 +93,12 @@ def write_result(folder: Path, product: Product, draft: Certificate, render: Cal
     return ResultFolder(folder, sealed, kept)
 
 
-def _check_place(folder: Path) -> None:
+def check_place(folder: Path) -> None:
+    """Raise UserError where `folder` holds something that is not a result: it would be lost."""
     if folder.is_dir() and ((folder / certificates.FILE).is_file() or not any(folder.iterdir())):
         return
     if folder.exists() or folder.is_symlink():
-        raise UserError(f"{folder} is there already and is not a result of Kernelwright", "name another folder with --output")
+        raise UserError(f"{folder} is there already and is not a result of Kernelwright", "name another folder with --out")
 
 
 def _write_files(folder: Path, product: Product, manifest: Manifest, draft: Certificate) -> None:
@@ -178,7 +179,8 @@ def _claim(draft: Certificate) -> str:
     claim, measured = draft.claim, draft.measurements[0]
     interval = f"95% interval {claim.speedup.low:.2f} to {claim.speedup.high:.2f}"
     return (
-        f"{claim.speedup.estimate:.2f}x as fast as {claim.baseline}, the best baseline ({interval}), contract "
+        f"{claim.speedup.estimate:.2f}x as fast as {claim.baseline}, the best of {', '.join(certificates.bases(measured))}\n"
+        f"({interval}), contract "
         f"{draft.task.precision.value},\non {_line(draft.machine.cpu)}, {draft.machine.isa}, {measured.threads} threads, torch "
         f"{draft.versions.torch}. All samples and how to replay them: certificate.json."
     )

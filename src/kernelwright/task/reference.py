@@ -57,6 +57,9 @@ def load_user_module(task: Task) -> ModuleType:
     module = ModuleType(f"_kernelwright_reference_{task.digest}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses and pickle look their module up
+    imports = path.parent / "reference_imports"  # where a result folder keeps the modules beside its reference
+    if imports.is_dir() and str(imports) not in sys.path:
+        sys.path.insert(0, str(imports))
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     sys.dont_write_bytecode = True  # no __pycache__ beside the user's files
