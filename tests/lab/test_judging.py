@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from bench import TASKS, Bench, Solution, make_bench, solutions
 
+from bench import TASKS, Bench, Solution, make_bench, solutions
 from kernelwright.events import Notice
 from kernelwright.lab.protocol import Baseline
 from kernelwright.records import Bandwidth, Evaluation, Verdict

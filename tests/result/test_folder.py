@@ -10,7 +10,7 @@ import packaged
 import pytest
 
 from kernelwright.errors import UserError
-from kernelwright.records import Candidate, LibraryStep, Manifest
+from kernelwright.records import Candidate, Interval, LibraryStep, Manifest
 from kernelwright.result.certificate import FILE, claim_of, digest_of, read_certificate, verify_files
 from kernelwright.result.folder import Product, write_result
 
@@ -25,7 +25,7 @@ def test_what_is_written(tmp_path: Path) -> None:
     assert set(certificate.files) == names - {FILE, "report.html"}
     assert certificate.digest in result.report.read_text()
     text = result.module.read_text()
-    assert "1.60x as fast as compile, the best baseline (95% interval 1.50 to 1.70), contract strict" in text
+    assert "1.60x as fast as compile, the best of eager, compile\n(95% interval 1.50 to 1.70), contract strict" in text
     assert text.index("class Affine(reference.Affine)") < 4000  # what a person wants to read comes first
     assert [path.name for path in result.path.parent.iterdir()] == ["affine"]
 
@@ -122,5 +122,7 @@ def test_certificates_that_are_none(tmp_path: Path) -> None:
 def test_the_claim_is_against_the_best_baseline(tmp_path: Path) -> None:
     claim = claim_of(packaged.MEASUREMENT)
     assert (claim.baseline, claim.median_ns, claim.baseline_ns) == ("compile", 110.0, 170.0)
+    apart = {**packaged.MEASUREMENT.speedup, "eager_default_allocator": Interval(1.0, 0.9, 1.1)}
+    assert claim_of(replace(packaged.MEASUREMENT, speedup=apart)).baseline == "compile"  # shown apart, never a base
     certificate = read_certificate(packaged.write_affine(tmp_path / "affine").path)
     assert digest_of(replace(certificate, files={})) != certificate.digest == digest_of(certificate)

@@ -8,9 +8,10 @@ from pathlib import Path
 import packaged
 import pytest
 
-from kernelwright.records import Interval, Machine, Measurement
+from kernelwright.records import Interval, Machine, Measurement, Origin
 from kernelwright.replay import ReplayVerdict, replay
-from kernelwright.result.certificate import FILE, Certificate
+from kernelwright.result.certificate import FILE, Certificate, read_certificate
+from kernelwright.verify import read_candidate
 
 HOLDS, FAILS, UNKNOWN = ReplayVerdict.HOLDS, ReplayVerdict.DOES_NOT_HOLD, ReplayVerdict.CANNOT_TELL
 
@@ -48,6 +49,12 @@ def test_verdicts(folder: Path, measurement: Measurement, machine: Machine, verd
     assert reason in outcome.reasons[0]
     assert outcome.claimed == packaged.MEASUREMENT.speedup["compile"]
     assert outcome.measured == measurement.speedup.get("compile")
+
+
+def test_the_candidate_of_a_folder_is_the_one_of_its_certificate(folder: Path) -> None:
+    candidate = read_candidate(folder)
+    assert candidate.digest == read_certificate(folder).candidate
+    assert candidate.origin is Origin.FOREIGN  # anyone may have edited the folder
 
 
 def test_changed_files_are_not_measured(tmp_path: Path) -> None:
