@@ -1,7 +1,7 @@
 """The way of one run: task, capture, baseline, search, finals, result folder.
 
 What it does: joins the layers in order, keeps the run in the archive, returns an Outcome; tells what goes on through events.
-What it does not do: print, judge or time. Called by cli and api.
+What it does not do: print, judge or time. Called by cli.
 
 The budget is for the whole run. A share of it is kept back for the finals, which need fresh processes and torch.compile's own
 compilation; where that takes longer than the share, the run takes longer: a claim is never made on fewer samples to save time.

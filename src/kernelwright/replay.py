@@ -2,7 +2,7 @@
 
 What it does: checks that the files are those that were measured, has them measured once more through the Lab (the callable is
 handed in, since the Lab is a layer's business of the caller), and compares the two intervals.
-What it does not do: measure by itself. Called by cli and api.
+What it does not do: measure by itself. Called by cli.
 
 The rule. The interval of a measurement covers the scatter within one session only; sessions differ more (frequency, memory
 layout, neighbours), hence TOLERANCE. With the measured interval [low, high] and the session's noise floor f:
