@@ -257,7 +257,7 @@ def _attention(
         library=None,
         finish=masked,
     )
-    weights = _attention_weights(s, scores, safe=mask is not None)
+    weights = _attention_weights(s, scores)
     return s.contract(
         Meta(s.shape, s.dtype),
         k.shape[-2:-1],
@@ -267,14 +267,14 @@ def _attention(
     )
 
 
-def _attention_weights(s: Site, scores: Tensor, safe: bool) -> Tensor:
-    """Softmax over the last dimension; `safe`: rows that a mask closes wholly give 0."""
+def _attention_weights(s: Site, scores: Tensor) -> Tensor:
+    """Softmax over the last dimension; as in PyTorch, rows whose scores are all minus infinity, masked or not, give 0."""
     top, total = softmax_parts(s, scores, len(scores.shape) - 1)
 
     def body(ix: Ix) -> Expr:
         peak = load(top, ix[:-1])
         out = div(unary(Fn.EXP, sub(load(scores, ix), peak)), load(total, ix[:-1]))
         closed = compare(Fn.EQ, peak, const(-math.inf, scores.dtype))
-        return select(closed, const(0, scores.dtype), out) if safe else out
+        return select(closed, const(0, scores.dtype), out)
 
     return s.map(scores.shape, scores.dtype, body)
