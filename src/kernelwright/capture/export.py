@@ -75,7 +75,7 @@ def _exported(module: torch.nn.Module, inputs: tuple[Input, ...]) -> ExportedPro
         warnings.simplefilter("always")
         try:
             program: ExportedProgram = torch.export.export(module, inputs, strict=False).run_decompositions(table)
-        except Exception as error:
+        except Exception as error:  # tracing runs the user's forward, which may raise anything: it is told in one line
             raise _explained(error) from error
     _check_attributes([str(w.message) for w in seen])
     return program
